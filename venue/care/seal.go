@@ -90,8 +90,7 @@ func IdentityKey(text string) (Key, error) {
 	return Key{ids}, err
 }
 
-// ErrLocked says that a backup is encrypted and no key was given.
-var ErrLocked = errors.New("the backup is encrypted: give the passphrase, or an identity of its recipient")
+var errLocked = errors.New("the backup is encrypted: give the passphrase, or an identity of its recipient")
 
 const sealedMark = "age-encryption.org/"
 
@@ -112,7 +111,7 @@ func (k Key) open(in io.ReadSeeker) (io.Reader, error) {
 		return in, nil
 	}
 	if len(k.identities) == 0 {
-		return nil, ErrLocked
+		return nil, errLocked
 	}
 	out, err := age.Decrypt(in, k.identities...)
 	if _, wrong := errors.AsType[*age.NoIdentityMatchError](err); wrong {

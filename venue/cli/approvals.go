@@ -98,11 +98,7 @@ func (s *streams) request(r *approvals.Request) string {
 		{"needs", strings.Join(r.Needs, ", ")},
 		{"why", s.paint.safe(r.Why)},
 	}
-	for _, row := range [][]string{{"grants", r.Grants}, {"run", r.Run}, {"session", r.Session}} {
-		if row[1] != "" {
-			rows = append(rows, row)
-		}
-	}
+	rows = append(rows, filled([][]string{{"grants", r.Grants}, {"run", r.Run}, {"session", r.Session}})...)
 	rows = append(rows, []string{"since", s.minute(time.UnixMilli(r.Created))}, []string{"until", s.minute(time.UnixMilli(r.Expires))}, []string{"digest", r.Digest})
 	if a := r.Answer; a != nil {
 		rows = append(rows, []string{"answered", strings.TrimSpace(s.minute(time.UnixMilli(a.At)) + " " + s.paint.safe(a.Reason))})

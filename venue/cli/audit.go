@@ -75,7 +75,7 @@ type auditExportCmd struct {
 func (c *auditExportCmd) Run(ctx context.Context, s *streams) error {
 	return c.withVenue(ctx, s, func(v *venue.Venue, _ *venue.User) error {
 		var report ledger.Report
-		err := s.output(c.Out, func(out io.Writer) (err error) {
+		err := s.output(c.Out, 0o600, func(out io.Writer) (err error) {
 			report, err = v.Ledger().Export(ctx, out)
 			return err
 		})

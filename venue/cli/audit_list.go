@@ -27,7 +27,7 @@ func (c *auditListCmd) Run(ctx context.Context, s *streams) error {
 		return misusef("--limit is %d: give a positive number", c.Limit)
 	}
 	return c.withLedger(ctx, s, func(r *ledger.Reader) error {
-		rows, outcomes, err := c.read(ctx, r)
+		rows, err := c.read(ctx, r)
 		if err != nil {
 			return err
 		}
@@ -44,10 +44,10 @@ func (c *auditListCmd) Run(ctx context.Context, s *streams) error {
 			s.note(pruned.Error())
 		}
 		if !c.JSON {
-			err = s.table(decisions(rows, outcomes))
+			err = s.table(decisions(rows))
 		}
 		for i := 0; c.JSON && err == nil && i < len(rows); i++ {
-			err = s.printLine(rows[i])
+			err = s.printLine(rows[i].Row)
 		}
 		if err != nil {
 			return err
@@ -70,29 +70,25 @@ const later = 10_000
 
 // read goes back from the last row until there are enough, and returns them in
 // their order, with the outcomes of the decisions among them.
-func (c *auditListCmd) read(ctx context.Context, r *ledger.Reader) (rows []ledger.Row, outcomes map[uint64]ledger.Row, err error) {
-	outcomes = make(map[uint64]ledger.Row)
-	for j, err := range r.LastJudged(ctx, c.Before, later) {
+func (c *auditListCmd) read(ctx context.Context, r *ledger.Reader) (rows []ledger.Judged, err error) {
+	for row, err := range r.LastJudged(ctx, c.Before, later) {
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
-		if row := j.Row; c.wants(row) {
+		if c.wants(&row.Row) {
 			rows = append(rows, row)
-			if j.Late != nil {
-				outcomes[row.Seq] = *j.Late
-			}
 		}
 		if c.Limit > 0 && len(rows) == c.Limit {
 			break
 		}
 	}
 	slices.Reverse(rows)
-	return rows, outcomes, nil
+	return rows, nil
 }
 
-func (c *auditListCmd) wants(row ledger.Row) bool {
+func (c *auditListCmd) wants(row *ledger.Row) bool {
 	if row.Entry == nil {
-		who, _, _, refused := visitors.Refused(&row)
+		who, _, _, refused := visitors.Refused(row)
 		if c.Agent == "" && !c.Denied {
 			return c.JSON || row.Note != ""
 		}
@@ -101,7 +97,7 @@ func (c *auditListCmd) wants(row ledger.Row) bool {
 	return (c.Agent == "" || row.Actor == c.Agent) && (!c.Denied || row.Verdict == tools.Denied)
 }
 
-func decisions(rows []ledger.Row, outcomes map[uint64]ledger.Row) [][]string {
+func decisions(rows []ledger.Judged) [][]string {
 	out := [][]string{{"SEQ", "TIME", "VERDICT", "BY", "OPERATION", "REQUIRED", "MET BY", "OUTCOME"}}
 	owners := make(map[string]bool)
 	for _, row := range rows {
@@ -110,8 +106,11 @@ func decisions(rows []ledger.Row, outcomes map[uint64]ledger.Row) [][]string {
 		}
 	}
 	for _, row := range rows {
-		if who, what, why, refused := visitors.Refused(&row); refused {
-			out = append(out, []string{fmt.Sprint(row.Seq), row.Time.Format(time.DateTime), "refused", orDash(who), row.Note + " " + what, "-", "-", why})
+		add := func(cells ...string) {
+			out = append(out, append([]string{fmt.Sprint(row.Seq), row.Time.Format(time.DateTime)}, cells...))
+		}
+		if who, what, why, refused := visitors.Refused(&row.Row); refused {
+			add("refused", orDash(who), row.Note+" "+what, "-", "-", why)
 			continue
 		}
 		if row.Note != "" {
@@ -119,7 +118,7 @@ func decisions(rows []ledger.Row, outcomes map[uint64]ledger.Row) [][]string {
 			if row.Note == ledger.NoteOutcome {
 				by = "(owner)"
 			}
-			out = append(out, []string{fmt.Sprint(row.Seq), row.Time.Format(time.DateTime), "-", by, row.Note + " " + string(row.Detail), "-", "-", "-"})
+			add("-", by, row.Note+" "+string(row.Detail), "-", "-", "-")
 			continue
 		}
 		person := "(owner)"
@@ -141,10 +140,11 @@ func decisions(rows []ledger.Row, outcomes map[uint64]ledger.Row) [][]string {
 				met[i] += " by " + strings.Join(need.Proofs, ", ")
 			}
 		}
-		out = append(out, []string{
-			fmt.Sprint(row.Seq), row.Time.Format(time.DateTime), row.Verdict, by, row.Operation,
-			strings.Join(required, ", "), strings.Join(met, ", "), orDash(outcomes[row.Seq].Outcome),
-		})
+		outcome := "-"
+		if row.Late != nil {
+			outcome = orDash(row.Late.Outcome)
+		}
+		add(row.Verdict, by, row.Operation, strings.Join(required, ", "), strings.Join(met, ", "), outcome)
 	}
 	return out
 }

@@ -281,15 +281,22 @@ func every[T any](page func(after string) (list []T, next string, err error)) ([
 
 // answer runs an operation for the user, and prints its output: as JSON, or as show does.
 func answer[Out any](ctx context.Context, s *streams, c *onVenue, operation string, input any, show func(Out) error) error {
-	return c.withVenue(ctx, s, func(_ *venue.Venue, u *venue.User) error {
-		out, err := ask[Out](ctx, u, operation, input)
-		switch {
-		case err != nil:
-			return err
-		case c.JSON:
+	return withAnswer(ctx, s, c, operation, input, func(out Out) error {
+		if c.JSON {
 			return s.printJSON(out)
 		}
 		return show(out)
+	})
+}
+
+// withAnswer runs an operation for the user, and fn with its output.
+func withAnswer[Out any](ctx context.Context, s *streams, c *onVenue, operation string, input any, fn func(Out) error) error {
+	return c.withVenue(ctx, s, func(_ *venue.Venue, u *venue.User) error {
+		out, err := ask[Out](ctx, u, operation, input)
+		if err != nil {
+			return err
+		}
+		return fn(out)
 	})
 }
 

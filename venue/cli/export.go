@@ -24,7 +24,7 @@ func (c *exportCmd) Run(ctx context.Context, s *streams) (err error) {
 		return err
 	}
 	var lines map[string]int
-	err = s.output(c.Out, func(out io.Writer) (err error) {
+	err = s.output(c.Out, 0o600, func(out io.Writer) (err error) {
 		lines, err = care.Export(ctx, dir, out)
 		return err
 	})

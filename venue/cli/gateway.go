@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
+	"io"
 	"log/slog"
 	"path/filepath"
 	"slices"
@@ -59,9 +59,14 @@ func (c *gatewayCmd) Run(ctx context.Context, s *streams) (err error) {
 	if err != nil {
 		return err
 	}
-	listed := found.Tools
-	server.Tools = slices.Concat(had, tool.Propose(&server, listed))
-	set, err := c.bounds(s, &server, listed)
+	server.Tools = slices.Concat(had, tool.Propose(&server, found.Tools))
+	var ops []*tools.Operation
+	for i := range found.Tools {
+		if op, err := server.Declared(found.Tools[i].Name); err == nil { // else its name names nothing
+			ops = append(ops, op)
+		}
+	}
+	set, err := c.bounds(s, ops)
 	if err != nil {
 		return err
 	}
@@ -115,7 +120,7 @@ func serverOf(id string, command []string, root string) (server tool.Server, err
 
 // bounds are what the client may do: what was given, or all that the server's tools need,
 // and nothing else of a venue.
-func (c *gatewayCmd) bounds(s *streams, server *tool.Server, listed []tool.Tool) (set caps.Set, err error) {
+func (c *gatewayCmd) bounds(s *streams, ops []*tools.Operation) (set caps.Set, err error) {
 	if c.Caps != "" {
 		if set, err = s.capabilities(c.Caps); err != nil {
 			return set, err
@@ -123,40 +128,22 @@ func (c *gatewayCmd) bounds(s *streams, server *tool.Server, listed []tool.Tool)
 		if set.IsUnrestricted() {
 			return set, misusef("null is no bound: list what the client may do, or have --learn find out what it uses")
 		}
-		c.warnOfIdle(s, server, listed, set)
+		for have := range set.All() { // such as one that names the server otherwise
+			if !have.Denies() && !slices.ContainsFunc(ops, func(op *tools.Operation) bool { return op.CouldAllow(caps.Of(have)) }) {
+				s.warn(fmt.Sprintf("%s allows none of the server's tools: their resources are mcp/%s/… and file://%s/…, by --id", have, c.ID, c.ID))
+			}
+		}
 		return set, nil
 	}
 	var all []caps.Capability
-	for i := range listed {
-		op, err := server.Declared(listed[i].Name)
-		if err != nil {
-			continue // its name names nothing
-		}
-		for _, alternatives := range op.Scopes() {
-			for _, sc := range alternatives {
-				if have, err := caps.NewCapability(sc.Under, string(sc.Can)); err == nil {
-					all = append(all, have)
-				}
+	for _, op := range ops {
+		for _, sc := range slices.Concat(op.Scopes()...) {
+			if have, err := caps.NewCapability(sc.Under, string(sc.Can)); err == nil {
+				all = append(all, have)
 			}
 		}
 	}
 	return caps.Of(all...), nil
-}
-
-// warnOfIdle tells of capabilities that allow no call of any tool, such as those that name the
-// server otherwise.
-func (c *gatewayCmd) warnOfIdle(s *streams, server *tool.Server, listed []tool.Tool, set caps.Set) {
-	var ops []*tools.Operation
-	for i := range listed {
-		if op, err := server.Declared(listed[i].Name); err == nil {
-			ops = append(ops, op)
-		}
-	}
-	for have := range set.All() {
-		if !have.Denies() && !slices.ContainsFunc(ops, func(op *tools.Operation) bool { return op.CouldAllow(caps.Of(have)) }) {
-			s.warn(fmt.Sprintf("%s allows none of the server's tools: their resources are mcp/%s/… and file://%s/…, by --id", have, c.ID, c.ID))
-		}
-	}
 }
 
 // write writes the configuration that would have allowed what was used, or adds to one that
@@ -212,15 +199,11 @@ func (c *gatewayCmd) write(ctx context.Context, s *streams, v *venue.Venue, serv
 	for _, have := range needed {
 		b.WriteString("      - " + grantLine(have) + "\n")
 	}
-	f, err := s.create(c.Learn, 0o600)
-	if errors.Is(err, fs.ErrExist) {
-		return misusef("%s is there by now: nothing was written", c.Learn)
-	}
-	if err != nil {
+	err := s.output(c.Learn, 0o600, func(out io.Writer) error {
+		_, err := io.WriteString(out, b.String())
 		return err
-	}
-	_, err = f.WriteString(b.String())
-	if err = errors.Join(err, f.Close()); err == nil {
+	})
+	if err == nil {
 		s.note(fmt.Sprintf("wrote %s: %s used", c.Learn, many(len(slices.Compact(slices.Sorted(slices.Values(used)))), "tool")))
 	}
 	return err

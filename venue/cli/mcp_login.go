@@ -116,11 +116,7 @@ type mcpQuestionsCmd struct{ onVenue }
 
 // Run lists what servers ask a person.
 func (c *mcpQuestionsCmd) Run(ctx context.Context, s *streams) error {
-	return c.withVenue(ctx, s, func(_ *venue.Venue, u *venue.User) error {
-		list, err := ask[mcp.Questions](ctx, u, "mcp:questions", mcp.QuestionQuery{})
-		if err != nil {
-			return err
-		}
+	return withAnswer(ctx, s, &c.onVenue, "mcp:questions", mcp.QuestionQuery{}, func(list mcp.Questions) error {
 		if len(list.Questions) == 0 && !c.JSON {
 			s.note("No MCP server asks anything.")
 			return nil

@@ -18,11 +18,7 @@ import (
 type mcpListCmd struct{ onVenue }
 
 func (c *mcpListCmd) Run(ctx context.Context, s *streams) error {
-	return c.withVenue(ctx, s, func(_ *venue.Venue, u *venue.User) error {
-		list, err := ask[mcp.Listing](ctx, u, "mcp:list", mcp.Query{})
-		if err != nil {
-			return err
-		}
+	return withAnswer(ctx, s, &c.onVenue, "mcp:list", mcp.Query{}, func(list mcp.Listing) error {
 		header := []string{"SERVER", "STATE", "TOOLS", "REACHED BY"}
 		return printList(s, c.JSON, list.Servers, "there are no MCP servers; usher mcp add makes one", header, func(srv *mcp.Summary) []string {
 			state := srv.State

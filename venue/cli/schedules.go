@@ -132,11 +132,7 @@ func (c *schedulesAddCmd) Run(ctx context.Context, s *streams) error {
 		Operation: c.Operation, Input: input, Name: c.Name, Cron: c.Cron, Zone: c.Zone, Missed: c.Missed, Agent: c.Agent, Note: c.Note, Overwrite: c.Overwrite,
 	}
 	in.At, in.After = quoted(c.At), quoted(c.After)
-	return c.withVenue(ctx, s, func(_ *venue.Venue, u *venue.User) error {
-		made, err := ask[scheduler.Scheduled](ctx, u, "scheduler:schedule", in)
-		if err != nil {
-			return err
-		}
+	return withAnswer(ctx, s, &c.onVenue, "scheduler:schedule", in, func(made scheduler.Scheduled) error {
 		if err := s.answer(c.JSON, made, s.paint.safe(made.Handle)+" fires next at "+s.minute(time.UnixMilli(made.Time))+"\n"); err != nil || c.JSON {
 			return err
 		}

@@ -112,13 +112,9 @@ func (s *streams) password(ctx context.Context, prompt string) (value string, er
 type secretsListCmd struct{ onVenue }
 
 func (c *secretsListCmd) Run(ctx context.Context, s *streams) error {
-	return c.withVenue(ctx, s, func(_ *venue.Venue, u *venue.User) error {
-		list, err := secretsOf(ctx, u)
-		if err != nil {
-			return err
-		}
+	return withAnswer(ctx, s, &c.onVenue, "secret:list", struct{}{}, func(list secretList) error {
 		const none = "there are no secrets; usher secrets set stores one"
-		return printList(s, c.JSON, list, none, []string{"SECRET", "STORED"}, func(secret *secrets.Secret) []string {
+		return printList(s, c.JSON, list.Secrets, none, []string{"SECRET", "STORED"}, func(secret *secrets.Secret) []string {
 			return []string{secret.Name, s.local(time.UnixMilli(secret.Updated)).Format(time.DateTime)}
 		})
 	})
@@ -144,18 +140,15 @@ func (c *secretsDeleteCmd) Run(ctx context.Context, s *streams) error {
 		if done.Deleted {
 			return s.answer(c.JSON, done, c.Name+" is deleted\n")
 		}
-		list, err := secretsOf(ctx, u)
+		list, err := ask[secretList](ctx, u, "secret:list", struct{}{})
 		if err != nil {
 			return err
 		}
-		return unknown("there is no secret", c.Name, list, func(s secrets.Secret) string { return s.Name })
+		return unknown("there is no secret", c.Name, list.Secrets, func(s secrets.Secret) string { return s.Name })
 	})
 }
 
-func secretsOf(ctx context.Context, u *venue.User) ([]secrets.Secret, error) {
-	out, err := ask[struct{ Secrets []secrets.Secret }](ctx, u, "secret:list", struct{}{})
-	return out.Secrets, err
-}
+type secretList struct{ Secrets []secrets.Secret }
 
 // checkSecretName says what is wrong with a name, and why it is not repeated.
 func checkSecretName(name string) error {

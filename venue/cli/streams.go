@@ -99,13 +99,13 @@ func (s *streams) source(name string) (io.ReadCloser, error) {
 	return f, nil
 }
 
-// output has write write to a new file, which is its user's alone, or to standard output
-// for "-". Of what failed no half is left.
-func (s *streams) output(name string, write func(io.Writer) error) error {
+// output has write write to a new file with that mode, or to standard output for "-". Of what
+// failed no half is left.
+func (s *streams) output(name string, mode fs.FileMode, write func(io.Writer) error) error {
 	if name == "-" {
 		return write(s.out)
 	}
-	f, err := s.create(name, 0o600)
+	f, err := s.create(name, mode)
 	if errors.Is(err, fs.ErrExist) {
 		return misusef("%s is there already: name a new file", name)
 	}

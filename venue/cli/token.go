@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"usher/tools/tokens"
-	"usher/venue"
 )
 
 type tokenCmd struct {
@@ -34,11 +33,7 @@ func (c *tokenCreateCmd) Run(ctx context.Context, s *streams) error {
 type tokenListCmd struct{ onVenue }
 
 func (c *tokenListCmd) Run(ctx context.Context, s *streams) error {
-	return c.withVenue(ctx, s, func(_ *venue.Venue, u *venue.User) error {
-		list, err := ask[tokens.Listing](ctx, u, "token:list", tokens.Query{})
-		if err != nil {
-			return err
-		}
+	return withAnswer(ctx, s, &c.onVenue, "token:list", tokens.Query{}, func(list tokens.Listing) error {
 		stamp := func(ms int64) string {
 			if ms == 0 {
 				return "never"
@@ -62,11 +57,7 @@ type tokenRevokeCmd struct {
 }
 
 func (c *tokenRevokeCmd) Run(ctx context.Context, s *streams) error {
-	return c.withVenue(ctx, s, func(_ *venue.Venue, u *venue.User) error {
-		gone, err := ask[tokens.Revoked](ctx, u, "token:revoke", tokens.Named{Name: c.Name})
-		if err != nil {
-			return err
-		}
+	return withAnswer(ctx, s, &c.onVenue, "token:revoke", tokens.Named{Name: c.Name}, func(gone tokens.Revoked) error {
 		if !gone.Revoked {
 			return misusef("there is no token %s: %s shows which there are", c.Name, c.command("token list"))
 		}

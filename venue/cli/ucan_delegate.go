@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
@@ -40,10 +41,8 @@ func (c *ucanDelegateCmd) Run(ctx context.Context, s *streams) error {
 	case c.Key == "" && (!c.Owner.IsZero() || len(c.Root) > 0):
 		return misusef("--owner and --root go with --key: a venue knows both; write the resource as did:key:z6Mk…/w/shared")
 	}
-	if c.Out != "" {
-		if s.exists(c.Out) {
-			return fmt.Errorf("%s is there already: name another file with --out", c.Out)
-		}
+	if c.Out != "" && s.exists(c.Out) {
+		return fmt.Errorf("%s is there already: name another file with --out", c.Out)
 	}
 	s.noteAbilities(caps.Of(d.Capabilities...))
 	var made delegation.Tokens
@@ -80,13 +79,12 @@ func (c *ucanDelegateCmd) print(s *streams, made delegation.Tokens) error {
 		text.WriteString(t.Token + "\n")
 	}
 	if c.Out != "" {
-		f, err := s.create(c.Out, 0o644)
+		err := s.output(c.Out, 0o644, func(out io.Writer) error {
+			_, err := io.WriteString(out, text.String())
+			return err
+		})
 		if err != nil {
 			return err
-		}
-		_, err = f.WriteString(text.String())
-		if err = errors.Join(err, f.Close()); err != nil {
-			return fmt.Errorf("write tokens: %w", err)
 		}
 		s.done("wrote %s", c.Out)
 	}
@@ -145,7 +143,7 @@ func (c *ucanDelegateCmd) offline(ctx context.Context, s *streams, d ucan.Delega
 
 // proofs reads files of tokens and revocations, each of which has to be good.
 func (s *streams) proofs(files []string) (b delegation.Bundle, err error) {
-	items, err := s.readTokens(files)
+	items, err := tokensBy(s.readAll, files)
 	if err != nil {
 		return b, err
 	}

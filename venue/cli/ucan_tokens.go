@@ -20,11 +20,6 @@ import (
 // maxTokenFile bounds a file of tokens, in bytes.
 const maxTokenFile = 4 << 20
 
-// readTokens is tokensBy of files.
-func (s *streams) readTokens(names []string) ([]delegation.Item, error) {
-	return tokensBy(s.readAll, names)
-}
-
 // tokensBy reads the tokens and revocations that read finds under the names, in their
 // order. One that cannot be read is an error; a bad token is one of the items.
 func tokensBy(read func(name string) ([]byte, error), names []string) (items []delegation.Item, err error) {

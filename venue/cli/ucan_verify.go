@@ -36,7 +36,7 @@ func (c *ucanVerifyCmd) Run(ctx context.Context, s *streams) error {
 	} else if q.Owner.IsZero() {
 		return misusef("--with %s names no owner: write did:key:z6Mk…/%[1]s, or give --owner", c.With)
 	}
-	items, err := s.readTokens(c.Files)
+	items, err := tokensBy(s.readAll, c.Files)
 	if err != nil {
 		return err
 	}

@@ -36,44 +36,23 @@ func (c *visitorsListCmd) Run(ctx context.Context, s *streams) error {
 				return err
 			}
 			list = slices.DeleteFunc(list, func(h visitors.Host) bool { return !c.All && h.Status.IsFinal() })
-			return c.print(s, list, len(list), s.hosts(list))
+			return printList(s, c.JSON, list, nobodyHere, []string{"HOST", "NAME", "STATUS", "FOR", "SINCE"}, func(h *visitors.Host) []string {
+				return []string{h.ID, orDash(h.Name), string(h.Status), orDash(h.User.String()), s.stampOr(h.Created, "-")}
+			})
 		}
 		list, err := every(func(after string) ([]visitors.Listed, string, error) { return room.Agents(ctx, who, c.Host, after) })
 		if err != nil {
 			return err
 		}
 		list = slices.DeleteFunc(list, func(a visitors.Listed) bool { return !c.All && a.Status.IsFinal() })
-		return c.print(s, list, len(list), s.visitors(list, who))
+		header := []string{"AGENT", "NAME", "HOST", "FOR", "STATUS", "MAY", "USED", "UNTIL"}
+		return printList(s, c.JSON, list, nobodyHere, header, func(a *visitors.Listed) []string {
+			return []string{a.ID, a.Name, cmp.Or(a.HostName, a.Host), person(a.User, who), string(a.Status), orDash(s.paint.line(mays(a), 80)), s.stampOr(a.Seen, "never"), s.stampOr(a.Expires, "-")}
+		})
 	})
 }
 
-func (c *visitorsListCmd) print(s *streams, list any, n int, text string) error {
-	if n == 0 && !c.JSON {
-		s.note("nobody is here from elsewhere: the section agentauth of the configuration says what agents may ask for")
-		return nil
-	}
-	return s.answer(c.JSON, list, text)
-}
-
-// visitors is a table of agents.
-func (s *streams) visitors(list []visitors.Listed, who ucan.DID) string {
-	rows := [][]string{{"AGENT", "NAME", "HOST", "FOR", "STATUS", "MAY", "USED", "UNTIL"}}
-	for i := range list {
-		a := &list[i]
-		rows = append(rows, []string{a.ID, a.Name, cmp.Or(a.HostName, a.Host), person(a.User, who), string(a.Status), orDash(s.paint.line(mays(a), 80)), s.stampOr(a.Seen, "never"), s.stampOr(a.Expires, "-")})
-	}
-	return s.columns(rows)
-}
-
-// hosts is a table of hosts.
-func (s *streams) hosts(list []visitors.Host) string {
-	rows := [][]string{{"HOST", "NAME", "STATUS", "FOR", "SINCE"}}
-	for i := range list {
-		h := &list[i]
-		rows = append(rows, []string{h.ID, orDash(h.Name), string(h.Status), orDash(h.User.String()), s.stampOr(h.Created, "-")})
-	}
-	return s.columns(rows)
-}
+const nobodyHere = "nobody is here from elsewhere: the section agentauth of the configuration says what agents may ask for"
 
 // person is whom an agent acts for.
 func person(did, who ucan.DID) string {

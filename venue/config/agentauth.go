@@ -68,12 +68,11 @@ type AgentService struct {
 const (
 	ApprovalNone     = "none"
 	ApprovalSession  = "session"
-	ApprovalWebauthn = "webauthn"
+	approvalWebauthn = "webauthn"
 )
 
-// Ways in which a capability answers.
+// Ways in which a capability answers; none is at once.
 const (
-	AnswerSync   = "sync"
 	AnswerAsync  = "async"
 	AnswerStream = "stream"
 )
@@ -103,7 +102,7 @@ func (a *AgentAuth) Check() error {
 	for i := range a.Capabilities {
 		if c := &a.Capabilities[i]; a.Capability(c.Name) != c {
 			return form.In("capabilities", fmt.Errorf("capability %q stands here twice: give each a name of its own", c.Name))
-		} else if _, _, err := a.Party(); err != nil && c.Approval == ApprovalWebauthn {
+		} else if _, _, err := a.Party(); err != nil && c.Approval == approvalWebauthn {
 			return form.In("issuer", fmt.Errorf("a passkey has to confirm %s (approval: webauthn), and %w", c.Name, err))
 		}
 	}

@@ -15,16 +15,9 @@ import (
 // Change is an entry that two configurations do not have alike.
 type Change struct {
 	What string `json:"what"`           // "agent Carol", "model default", "limits"
-	How  string `json:"how"`            // one of the ways below
+	How  string `json:"how"`            // "added", "changed" or "removed"
 	Late bool   `json:"late,omitempty"` // it takes effect when the venue is opened the next time
 }
-
-// How an entry differs.
-const (
-	Added   = "added"
-	Changed = "changed"
-	Removed = "removed"
-)
 
 // Changes returns how b differs from a, by kind and in the order of b, and then what
 // a alone has.
@@ -48,7 +41,7 @@ func Changes(a, b *Config) (list []Change) {
 		{"a2a", a.A2A, b.A2A, false},
 	} {
 		if !reflect.DeepEqual(part.a, part.b) {
-			list = append(list, Change{part.what, Changed, part.late})
+			list = append(list, Change{part.what, "changed", part.late})
 		}
 	}
 	list = changes(list, "model", a.models(), b.models(), func(m model) string { return m.Name })
@@ -85,14 +78,14 @@ func changes[T any](list []Change, kind string, a, b []T, name func(T) string) [
 	}
 	for _, e := range b {
 		if was, is := written(a, name(e)), written(b, name(e)); was == nil {
-			list = append(list, Change{What: kind + " " + name(e), How: Added})
+			list = append(list, Change{What: kind + " " + name(e), How: "added"})
 		} else if !bytes.Equal(was, is) {
-			list = append(list, Change{What: kind + " " + name(e), How: Changed})
+			list = append(list, Change{What: kind + " " + name(e), How: "changed"})
 		}
 	}
 	for _, e := range a {
 		if written(b, name(e)) == nil {
-			list = append(list, Change{What: kind + " " + name(e), How: Removed})
+			list = append(list, Change{What: kind + " " + name(e), How: "removed"})
 		}
 	}
 	return list

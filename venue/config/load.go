@@ -35,44 +35,27 @@ type Reading struct {
 
 // Read is [Load] for those who also have to know what a faulty configuration is of.
 func Read(path string) (out Reading) {
-	r, name, err := newFolder(path)
-	if err != nil {
-		return Reading{Err: fmt.Errorf("load configuration: %w", err)}
-	}
-	defer r.root.Close()
-	out.Config, out.Err = r.load(name)
-	read := Config{Store: r.cfg.Store, Dir: r.cfg.Dir}
-	read.Store = cmp.Or(read.Store, defaultStore)
-	out.Files, out.StoreDir = r.files, read.StoreDir()
-	return out
-}
-
-// folder reads from the folder of a configuration, and from nothing outside it.
-type folder struct {
-	*reader
-	root *os.Root // does not follow links that lead out of it
-}
-
-func newFolder(path string) (f folder, name string, err error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return f, "", err
-	}
 	dir, name := path, "."
-	if !info.IsDir() {
+	info, err := os.Stat(path)
+	if err == nil && !info.IsDir() {
 		dir, name = filepath.Split(path)
 		dir = filepath.Clean(dir)
 	}
-	abs, err := filepath.Abs(dir)
+	abs, wrong := filepath.Abs(dir)
+	var root *os.Root // does not follow links that lead out of it
+	if err = cmp.Or(err, wrong); err == nil {
+		root, err = os.OpenRoot(dir)
+	}
 	if err != nil {
-		return f, "", err
+		return Reading{Err: fmt.Errorf("load configuration: %w", err)}
 	}
-	if f.root, err = os.OpenRoot(dir); err != nil {
-		return f, "", err
-	}
-	f.reader = newReader(f.root.FS(), func(name string) string { return filepath.Join(dir, filepath.FromSlash(name)) })
-	f.cfg.Dir = abs
-	return f, name, nil
+	defer root.Close()
+	r := newReader(root.FS(), func(name string) string { return filepath.Join(dir, filepath.FromSlash(name)) })
+	r.cfg.Dir = abs
+	out.Config, out.Err = r.load(name)
+	read := Config{Store: cmp.Or(r.cfg.Store, defaultStore), Dir: abs}
+	out.Files, out.StoreDir = r.files, read.StoreDir()
+	return out
 }
 
 // defaultStore is the data folder of a configuration that names none.

@@ -160,13 +160,13 @@ agents: [{id: late, caps: []}, {id: clerk, caps: [{with: w/, can: crud}]}]
 orchestrations: [{id: p, steps: [{op: covia:list}]}]
 `
 	want := []config.Change{
-		{"name", config.Changed, true},
-		{"limits", config.Changed, true},
-		{"model other", config.Changed, false},
-		{"data w/b", config.Changed, false},
-		{"agent late", config.Added, false},
-		{"agent clerk", config.Changed, false},
-		{"agent gone", config.Removed, false},
+		{"name", "changed", true},
+		{"limits", "changed", true},
+		{"model other", "changed", false},
+		{"data w/b", "changed", false},
+		{"agent late", "added", false},
+		{"agent clerk", "changed", false},
+		{"agent gone", "removed", false},
 	}
 	if diff := cmp.Diff(want, config.Changes(parse(old), parse(new))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
