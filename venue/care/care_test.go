@@ -381,7 +381,7 @@ func TestLocks(t *testing.T) {
 		{"plain", plain, care.Key{}, ""},
 		{"passphrase", secret, good, ""},
 		{"another passphrase", secret, bad, "not opened by this"},
-		{"no passphrase", secret, care.Key{}, "the backup is encrypted"},
+		{"no passphrase", secret, care.Key{}, "the backup is encrypted: give the passphrase, or an identity of its recipient"},
 		{"recipient", care.Lock{Recipients: recipients}, mine, ""},
 		{"a passphrase for a recipient", care.Lock{Recipients: recipients}, good, "not opened by this"},
 	} {

@@ -19,8 +19,8 @@ import (
 )
 
 type agentsCmd struct {
-	List    agentsListCmd   `cmd:"" help:"List the agents."`
-	Show    agentsShowCmd   `cmd:"" help:"Show an agent: status, effective capabilities, and what its model is told."`
+	List    agentsListCmd   `cmd:"" reads:"" help:"List the agents."`
+	Show    agentsShowCmd   `cmd:"" reads:"" help:"Show an agent: status, effective capabilities, and what its model is told."`
 	Create  agentsCreateCmd `cmd:"" help:"Create an agent."`
 	Suspend agentsTurnCmd   `cmd:"" help:"Suspend an agent: it takes no work."`
 	Resume  agentsTurnCmd   `cmd:"" help:"Resume a suspended agent."`

@@ -14,10 +14,10 @@ import (
 )
 
 type auditCmd struct {
-	List   auditListCmd   `cmd:"" help:"List the decisions of the gate, the newest last."`
-	Verify auditVerifyCmd `cmd:"" help:"Check that no row was changed, removed or put back to what it was."`
-	Export auditExportCmd `cmd:"" help:"Write all rows and a checkpoint over them, as lines of JSON."`
-	Prove  auditProveCmd  `cmd:"" help:"Prove to others that a row is in the ledger."`
+	List   auditListCmd   `cmd:"" reads:"" help:"List the decisions of the gate, the newest last."`
+	Verify auditVerifyCmd `cmd:"" reads:"" help:"Check that no row was changed, removed or put back to what it was."`
+	Export auditExportCmd `cmd:"" reads:"" help:"Write all rows and a checkpoint over them, as lines of JSON."`
+	Prove  auditProveCmd  `cmd:"" reads:"" help:"Prove to others that a row is in the ledger."`
 }
 
 // withLedger runs fn with the ledger of the configuration, also where it is

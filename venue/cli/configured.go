@@ -304,14 +304,7 @@ func withAnswer[Out any](ctx context.Context, s *streams, c *onVenue, operation 
 type readOnly struct {
 	ReadOnly bool `help:"Open the data folder without writing anything to it: on a full or read-only disk, another user's, or while another process has it open. Only for commands that read."`
 
-	reads bool // the command that was called
-}
-
-// readers are the commands on a venue that write nothing of their own.
-var readers = []string{
-	"agents list", "agents show", "audit list", "audit verify", "audit export", "audit prove", "runs list", "runs show", "runs follow", "schedules list",
-	"passkeys list", "secrets list", "sessions list", "sessions show", "ucan export", "ucan list", "ucan whoami",
-	"visitors list", "visitors show",
+	reads bool // the command that was called writes nothing of its own, as its tag says
 }
 
 // AfterApply refuses the flag for a command that writes.
@@ -320,10 +313,8 @@ func (r *readOnly) AfterApply(called *kong.Context) error {
 	if node == nil {
 		return nil
 	}
-	_, name, _ := strings.Cut(node.FullPath(), " ")
-	r.reads = slices.Contains(readers, name)
-	if r.ReadOnly && !r.reads {
-		return fmt.Errorf("usher %s writes, and --read-only is for commands that only read, such as usher sessions list", name)
+	if r.reads = node.Tag.Has("reads"); r.ReadOnly && !r.reads {
+		return fmt.Errorf("%s writes, and --read-only is for commands that only read, such as usher sessions list", node.FullPath())
 	}
 	return nil
 }

@@ -86,21 +86,15 @@ func (c *mcpAddCmd) Run(ctx context.Context, s *streams) error {
 // probe asks the server what it has. The venue is opened for the secrets that it
 // is given alone.
 func (c *mcpAddCmd) probe(ctx context.Context, s *streams, server mcp.Server) (found *mcp.Found, err error) {
-	run := func(secret func(context.Context, string) (string, error)) error {
-		found, err = mcp.Probe(ctx, server, secret)
-		return err
-	}
 	if len(server.Secrets()) == 0 {
-		err = run(nil)
-		return found, err
+		return mcp.Probe(ctx, server, nil)
 	}
-	err = c.withVenue(ctx, s, func(_ *venue.Venue, u *venue.User) error {
-		return run(func(ctx context.Context, name string) (string, error) {
-			out, err := ask[struct {
-				Value string `json:"value"`
-			}](ctx, u, "secret:extract", map[string]string{"name": name})
+	err = c.withVenue(ctx, s, func(_ *venue.Venue, u *venue.User) (err error) {
+		found, err = mcp.Probe(ctx, server, func(ctx context.Context, name string) (string, error) {
+			out, err := ask[struct{ Value string }](ctx, u, "secret:extract", map[string]string{"name": name})
 			return out.Value, err
 		})
+		return err
 	})
 	return found, err
 }
@@ -174,18 +168,17 @@ func flow(v any) string {
 func sectionOf(server *mcp.Server) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "mcp:\n  - id: %s\n", server.ID)
-	if server.URL != "" {
-		fmt.Fprintf(&b, "    url: %s\n", flow(server.URL))
-	} else {
-		fmt.Fprintf(&b, "    command: %s\n", flow(server.Command))
-	}
-	for key, texts := range map[string]map[string]string{"env": server.Env, "headers": server.Headers} {
-		if len(texts) > 0 {
-			fmt.Fprintf(&b, "    %s: %s\n", key, flow(texts))
+	for _, part := range []struct {
+		key   string
+		value any
+		given bool
+	}{
+		{"url", server.URL, server.URL != ""}, {"command", server.Command, server.URL == ""},
+		{"env", server.Env, len(server.Env) > 0}, {"headers", server.Headers, len(server.Headers) > 0}, {"root", server.Root, server.Root != ""},
+	} {
+		if part.given {
+			fmt.Fprintf(&b, "    %s: %s\n", part.key, flow(part.value))
 		}
-	}
-	if server.Root != "" {
-		fmt.Fprintf(&b, "    root: %s\n", flow(server.Root))
 	}
 	if len(server.Tools) > 0 {
 		b.WriteString("    tools:\n")

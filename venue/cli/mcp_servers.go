@@ -120,13 +120,7 @@ func cmpTool(d *mcp.Detail) *mcp.Tool { return cmp.Or(d.Accepted, d.Listed) }
 
 // described is a tool as JSON that people read.
 func described(t *mcp.Tool) string {
-	if t == nil {
-		return ""
-	}
-	text, err := document(t)
-	if err != nil {
-		return err.Error()
-	}
+	text, _ := document(t) // it came as JSON
 	return text
 }
 

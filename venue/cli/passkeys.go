@@ -12,7 +12,7 @@ import (
 )
 
 type passkeysCmd struct {
-	List  passkeysListCmd  `cmd:"" help:"List passkeys: their names, when they were made, and their ids."`
+	List  passkeysListCmd  `cmd:"" reads:"" help:"List passkeys: their names, when they were made, and their ids."`
 	Reset passkeysResetCmd `cmd:"" help:"Forget all passkeys of a person who has lost them: they make a new one on /agent/passkeys."`
 }
 

@@ -16,9 +16,9 @@ import (
 )
 
 type runsCmd struct {
-	List    runsListCmd    `cmd:"" help:"List what was done: turns, tasks, jobs and orchestrations, the latest first."`
-	Show    runsShowCmd    `cmd:"" help:"Show a run: what it was, how it ended, and what came of it."`
-	Follow  runsFollowCmd  `cmd:"" help:"Print what happens in a run until it ends, also in one that has ended."`
+	List    runsListCmd    `cmd:"" reads:"" help:"List what was done: turns, tasks, jobs and orchestrations, the latest first."`
+	Show    runsShowCmd    `cmd:"" reads:"" help:"Show a run: what it was, how it ended, and what came of it."`
+	Follow  runsFollowCmd  `cmd:"" reads:"" help:"Print what happens in a run until it ends, also in one that has ended."`
 	Stop    runsStopCmd    `cmd:"" help:"Stop a run."`
 	Resume  runsResumeCmd  `cmd:"" help:"Go on with a run that rests, here, until it ends or waits."`
 	Outcome runsOutcomeCmd `cmd:"" help:"Say what came of a call whose effect is unknown: its agent is told at the next turn, and the audit keeps it."`

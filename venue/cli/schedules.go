@@ -17,7 +17,7 @@ import (
 )
 
 type schedulesCmd struct {
-	List    schedulesListCmd    `cmd:"" help:"List what runs later: when, what it does, and what came of it last."`
+	List    schedulesListCmd    `cmd:"" reads:"" help:"List what runs later: when, what it does, and what came of it last."`
 	Add     schedulesAddCmd     `cmd:"" help:"Have an operation run later: at a time, after some time, or again and again."`
 	Remove  schedulesRemoveCmd  `cmd:"" help:"Remove a schedule: it fires no more."`
 	Trigger schedulesTriggerCmd `cmd:"" help:"Fire a schedule now, beside its times."`

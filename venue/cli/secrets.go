@@ -19,7 +19,7 @@ import (
 
 type secretsCmd struct {
 	Set    secretsSetCmd    `cmd:"" help:"Store a secret, such as the key of a model, sealed in the venue."`
-	List   secretsListCmd   `cmd:"" help:"List the names of the secrets."`
+	List   secretsListCmd   `cmd:"" reads:"" help:"List the names of the secrets."`
 	Delete secretsDeleteCmd `cmd:"" help:"Delete a secret."`
 }
 

@@ -10,8 +10,8 @@ import (
 )
 
 type sessionsCmd struct {
-	List sessionsListCmd `cmd:"" help:"List an agent's sessions, the latest first."`
-	Show sessionsShowCmd `cmd:"" help:"Print what was said in a session, and what was done."`
+	List sessionsListCmd `cmd:"" reads:"" help:"List an agent's sessions, the latest first."`
+	Show sessionsShowCmd `cmd:"" reads:"" help:"Print what was said in a session, and what was done."`
 }
 
 type sessionsListCmd struct{ onAgent }

@@ -19,10 +19,10 @@ type ucanCmd struct {
 	Inspect  ucanInspectCmd  `cmd:"" help:"Draw the chain that tokens make, and say what is wrong with it."`
 	Verify   ucanVerifyCmd   `cmd:"" help:"Decide whether tokens carry the authority for a request, offline."`
 	Revoke   ucanRevokeCmd   `cmd:"" help:"Take a token back, and all that was made from it."`
-	List     ucanListCmd     `cmd:"" help:"List the tokens that the user issued and received."`
+	List     ucanListCmd     `cmd:"" reads:"" help:"List the tokens that the user issued and received."`
 	Import   ucanImportCmd   `cmd:"" help:"Take tokens and revocations from elsewhere into the venue."`
-	Export   ucanExportCmd   `cmd:"" help:"Print a token with its chain and its revocations, for use elsewhere."`
-	Whoami   ucanWhoamiCmd   `cmd:"" help:"Print the DID of the user, or of a key."`
+	Export   ucanExportCmd   `cmd:"" reads:"" help:"Print a token with its chain and its revocations, for use elsewhere."`
+	Whoami   ucanWhoamiCmd   `cmd:"" reads:"" help:"Print the DID of the user, or of a key."`
 }
 
 type ucanKeygenCmd struct {

@@ -15,8 +15,8 @@ import (
 )
 
 type visitorsCmd struct {
-	List   visitorsListCmd   `cmd:"" help:"List agents from elsewhere: whose they are, what was granted to them, and when they were heard of."`
-	Show   visitorsShowCmd   `cmd:"" help:"Show an agent from elsewhere, whole: each grant with its limits and its tokens."`
+	List   visitorsListCmd   `cmd:"" reads:"" help:"List agents from elsewhere: whose they are, what was granted to them, and when they were heard of."`
+	Show   visitorsShowCmd   `cmd:"" reads:"" help:"Show an agent from elsewhere, whole: each grant with its limits and its tokens."`
 	Revoke visitorsRevokeCmd `cmd:"" help:"End an agent from elsewhere, some of its grants, or a host with all its agents, for good."`
 }
 
