@@ -10,7 +10,6 @@ import (
 	"log/slog"
 	"os"
 	"slices"
-	"strings"
 	"syscall"
 
 	"github.com/alecthomas/kong"
