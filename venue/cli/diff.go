@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -238,12 +239,7 @@ func (h house) unsettle(changed []string) {
 
 // shifts compares two houses, by the ids of agents.
 func shifts(was, is house) []shift {
-	var ids []string
-	for _, h := range []house{was, is} {
-		for id := range h.agents {
-			ids = append(ids, id)
-		}
-	}
+	ids := slices.Concat(slices.Collect(maps.Keys(was.agents)), slices.Collect(maps.Keys(is.agents)))
 	slices.Sort(ids)
 	list := []shift{}
 	for _, id := range slices.Compact(ids) {

@@ -282,7 +282,7 @@ func (c *jobsWaitCmd) Run(ctx context.Context, s *streams) error {
 			switch {
 			case err != nil:
 				return err
-			case hasEnded(&now):
+			case now.Over():
 				if err := c.show(ctx, s, u, &now); err != nil || now.Status == runs.Complete {
 					return err
 				}
@@ -295,14 +295,6 @@ func (c *jobsWaitCmd) Run(ctx context.Context, s *streams) error {
 			}
 		}
 	})
-}
-
-func hasEnded(r *runs.Record) bool {
-	switch r.Status {
-	case runs.Complete, runs.Failed, runs.Cancelled, runs.Rejected:
-		return true
-	}
-	return false
 }
 
 // openCall is a call of a run that never came to an outcome, as a row.

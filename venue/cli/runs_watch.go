@@ -84,7 +84,7 @@ func (w *runsWatch) begin(ctx context.Context, v *venue.Venue) error {
 		return err
 	}
 	for i := range fresh {
-		w.known[fresh[i].ID] = hasEnded(&fresh[i])
+		w.known[fresh[i].ID] = fresh[i].Over()
 	}
 	var now []runs.Record
 	for _, r := range v.Executing() {
@@ -184,7 +184,7 @@ func (w *runsWatch) follow(ctx context.Context, run runs.Record) {
 				after = max(after, e.Seq)
 			}
 			now, err := w.user.Run(ctx, run.ID)
-			if err != nil || hasEnded(&now) {
+			if err != nil || now.Over() {
 				tell(happening{run: now, over: true, err: err})
 				return
 			}

@@ -34,16 +34,8 @@ type streams struct {
 }
 
 func (p *Program) streams() *streams {
-	s := &streams{place: p.place, program: p, in: p.Stdin, out: p.Stdout, err: p.Stderr}
-	if s.in == nil {
-		s.in = os.Stdin
-	}
-	if s.out == nil {
-		s.out = os.Stdout
-	}
-	if s.err == nil {
-		s.err = os.Stderr
-	}
+	s := &streams{place: p.place, program: p}
+	s.in, s.out, s.err = cmp.Or[io.Reader](p.Stdin, os.Stdin), cmp.Or[io.Writer](p.Stdout, os.Stdout), cmp.Or[io.Writer](p.Stderr, os.Stderr)
 	s.paint, s.notes = s.paintFor(s.out), s.paintFor(s.err)
 	return s
 }

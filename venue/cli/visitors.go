@@ -120,9 +120,7 @@ func (s *streams) visitor(a *visitors.Listed, who ucan.DID) string {
 		{"status", string(a.Status) + ", " + a.Mode},
 		{"for", person(a.User, who)},
 	}
-	if a.Reason != "" {
-		rows = append(rows, []string{"why", s.paint.line(a.Reason, 400)})
-	}
+	rows = append(rows, filled([][]string{{"why", s.paint.line(a.Reason, 400)}})...)
 	rows = append(rows, []string{"since", s.stampOr(a.Created, "-")}, []string{"used", s.stampOr(a.Seen, "never")}, []string{"until", s.stampOr(a.Expires, "-")}, []string{"key", a.Key.String()})
 	for i := range a.Grants {
 		g := &a.Grants[i]

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -58,27 +59,22 @@ type Skill struct {
 	Result      string   `json:"result,omitempty" example:"value" jsonschema:"The field of op's output that callers get. Default: all of it."`
 }
 
-const (
-	lower  = "abcdefghijklmnopqrstuvwxyz"
-	digits = "0123456789"
+var (
+	grantName     = regexp.MustCompile(`^[a-z0-9][a-z0-9:_-]{0,63}$`)
+	operationName = regexp.MustCompile(`^([a-z0-9][a-z0-9_-]{0,63}|\*)$`)
+	skillName     = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`)
 )
-
-// isName reports whether a text is 1 to 64 of some characters, and begins with a letter or a
-// digit.
-func isName(text, of string) bool {
-	return text != "" && len(text) <= 64 && strings.Trim(text, of) == "" && !strings.ContainsAny(text[:1], ":_-")
-}
 
 // Check says what is wrong with the grant itself.
 func (g *Grant) Check() error {
-	if g.ID != "" && !isName(g.ID, lower+digits+":_-") {
+	if g.ID != "" && !grantName.MatchString(g.ID) {
 		return form.In("id", fmt.Errorf("%q names no grant: give 1 to 64 of a-z, 0-9, :, _ and -", g.ID))
 	}
 	if at, err := caps.ParseResource(g.With); g.With != "" && (err != nil || len(at.Segments()) < 2 || at.DID() != "") {
 		return form.In("with", errors.New("this is no place in the namespace below w/: write for example w/docs"))
 	}
 	for name, can := range g.Operations {
-		if name != "*" && !isName(name, lower+digits+"_-") {
+		if !operationName.MatchString(name) {
 			return form.In("operations", fmt.Errorf("%q names no operation: give a-z, 0-9, _ and -", name))
 		}
 		if _, err := caps.ParseAbility(can); err != nil {
@@ -97,7 +93,7 @@ func (g *Grant) Check() error {
 // Check says what is wrong with the skill itself.
 func (s *Skill) Check() error {
 	switch {
-	case s.ID != "" && !isName(s.ID, lower+strings.ToUpper(lower)+digits+"_-"):
+	case s.ID != "" && !skillName.MatchString(s.ID):
 		return form.In("id", fmt.Errorf("%q names no skill: give 1 to 64 letters, digits, _ and -", s.ID))
 	case s.Child != "" && s.Child == s.Handle:
 		return form.In("child", errors.New("this is the field of the handle: name another argument"))
@@ -107,27 +103,24 @@ func (s *Skill) Check() error {
 
 // checkLent says what does not fit together of grants and skills.
 func (a *A2A) checkLent() error {
-	ids := make(map[string]bool, len(a.Grants))
-	operations := map[string]bool{}
-	for i := range a.Grants {
-		if ids[a.Grants[i].ID] {
-			return form.In("grants", fmt.Errorf("grant %q stands here twice", a.Grants[i].ID))
+	ids, operations, skills := map[string]bool{}, map[string]bool{}, map[string]bool{}
+	for _, g := range a.Grants {
+		if ids[g.ID] {
+			return form.In("grants", fmt.Errorf("grant %q stands here twice", g.ID))
 		}
-		ids[a.Grants[i].ID] = true
-		for name := range a.Grants[i].Operations {
+		ids[g.ID] = true
+		for name := range g.Operations {
 			operations[name] = true
 		}
 	}
-	for i := range a.Grants {
-		for _, id := range a.Grants[i].Requires {
-			if !ids[id] || id == a.Grants[i].ID {
-				return form.In("grants", fmt.Errorf("grant %q requires %q, which is no other grant", a.Grants[i].ID, id))
+	for _, g := range a.Grants {
+		for _, id := range g.Requires {
+			if !ids[id] || id == g.ID {
+				return form.In("grants", fmt.Errorf("grant %q requires %q, which is no other grant", g.ID, id))
 			}
 		}
 	}
-	skills := make(map[string]bool, len(a.Skills))
-	for i := range a.Skills {
-		s := &a.Skills[i]
+	for _, s := range a.Skills {
 		if skills[s.ID] {
 			return form.In("skills", fmt.Errorf("skill %q stands here twice", s.ID))
 		}
