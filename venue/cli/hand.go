@@ -245,9 +245,7 @@ func (s *streams) breakOff(stream string, streams []*os.File) {
 type client struct {
 	kept     *kept
 	keyboard keyboard
-
-	mu     sync.Mutex
-	broken string // see [news]
+	broken   string // see [news]
 }
 
 // kept is the venue that the process keeps and the command works on; nil is one that

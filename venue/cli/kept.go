@@ -127,10 +127,8 @@ func (k *kept) take(ctx context.Context, conn *socket.Conn) {
 		}
 	})
 	status := k.run(ctx, &e, c, files, conn.PID())
-	shut() // before the other ends: who reads its output sees the end of it
-	c.mu.Lock()
+	shut()                                                            // before the other ends: who reads its output sees the end of it
 	_ = conn.Send(news{Over: true, Status: status, Broken: c.broken}) // or nobody waits
-	c.mu.Unlock()
 	conn.Close()
 	listening.Wait()
 }

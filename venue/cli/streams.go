@@ -113,9 +113,7 @@ func (s *streams) output(name string, mode fs.FileMode, write func(io.Writer) er
 // fail tells an error and returns the exit status that it means.
 func (s *streams) fail(err error) int {
 	if c := s.program.client; c != nil && brokenStream(err) != "" { // which ends a process of its own without a word
-		c.mu.Lock()
 		c.broken = brokenStream(err)
-		c.mu.Unlock()
 		return ExitFailed
 	}
 	if k := s.kept(); k != nil && k.stopping.Load() && errors.Is(err, errInterrupted) {

@@ -123,7 +123,7 @@ func find(ops []*tools.Operation, narrow, wide caps.Set, c caps.Capability, near
 				}
 				continue
 			}
-			for _, at := range within(sc, c, near) {
+			for at := range within(sc, c, near) {
 				if differs(caps.NeedOn(sc.Can, at)) {
 					add(op.Name(), sc.Can, at.String())
 					break
@@ -134,7 +134,7 @@ func find(ops []*tools.Operation, narrow, wide caps.Set, c caps.Capability, near
 	if len(list) > 0 || c.Can() == everything.Can() {
 		return list
 	}
-	for _, at := range spots(c.Resource(), near) { // of an ability that no such operation needs
+	for at := range spots(c.Resource(), near) { // of an ability that no such operation needs
 		if differs(caps.NeedOn(c.Can(), at)) {
 			add("", c.Can(), at.String())
 			break
@@ -144,40 +144,46 @@ func find(ops []*tools.Operation, narrow, wide caps.Set, c caps.Capability, near
 }
 
 // within are resources of a scope that c covers.
-func within(sc caps.Scope, c caps.Capability, near []caps.Capability) []caps.Resource {
-	under, err := caps.ParseResource(sc.Under)
-	if err != nil {
-		return nil
-	}
-	base := c.Resource()
-	if base.Covers(under) {
-		base = under
-	}
-	return slices.DeleteFunc(spots(base, near), func(at caps.Resource) bool {
-		depth := len(at.Segments()) - len(under.Segments())
-		fits := depth >= sc.MinDepth && (sc.MaxDepth == 0 || depth <= sc.MaxDepth)
-		if sc.Exact {
-			fits = at == under
+func within(sc caps.Scope, c caps.Capability, near []caps.Capability) iter.Seq[caps.Resource] {
+	return func(yield func(caps.Resource) bool) {
+		under, err := caps.ParseResource(sc.Under)
+		if err != nil {
+			return
 		}
-		return !fits || !under.Covers(at)
-	})
+		base := c.Resource()
+		if base.Covers(under) {
+			base = under
+		}
+		for at := range spots(base, near) {
+			depth := len(at.Segments()) - len(under.Segments())
+			fits := depth >= sc.MinDepth && (sc.MaxDepth == 0 || depth <= sc.MaxDepth)
+			if sc.Exact {
+				fits = at == under
+			}
+			if fits && under.Covers(at) && !yield(at) {
+				return
+			}
+		}
+	}
 }
 
 // spots are resources at and below base: itself, one and two segments below it, and
 // those that other capabilities name.
-func spots(base caps.Resource, near []caps.Capability) (list []caps.Resource) {
-	roots := []caps.Resource{base}
-	for _, c := range near {
-		if at := c.Resource(); at != base && (base.IsRoot() || base.Covers(at)) {
-			roots = append(roots, at)
+func spots(base caps.Resource, near []caps.Capability) iter.Seq[caps.Resource] {
+	return func(yield func(caps.Resource) bool) {
+		roots := []caps.Resource{base}
+		for _, c := range near {
+			if at := c.Resource(); at != base && (base.IsRoot() || base.Covers(at)) {
+				roots = append(roots, at)
+			}
 		}
-	}
-	for _, root := range roots {
-		for _, below := range []string{"", "/example", "/example/example"} {
-			if at, err := caps.ParseResource(strings.TrimPrefix(root.String()+below, "/")); err == nil {
-				list = append(list, at)
+		for _, root := range roots {
+			for _, below := range []string{"", "/example", "/example/example"} {
+				at, err := caps.ParseResource(strings.TrimPrefix(root.String()+below, "/"))
+				if err == nil && !yield(at) {
+					return
+				}
 			}
 		}
 	}
-	return list
 }

@@ -95,7 +95,7 @@ func (r *Room) settle(ctx context.Context, rec *record, now time.Time, lost bool
 		next.Past, next.Missed, next.Since = f.past.UnixMilli(), f.missed, f.since.UnixMilli()
 	}
 	if !f.skip {
-		next.Last = &last{Job: id, Due: f.due.UnixMilli(), Fired: now.UnixMilli()}
+		next.Last = &scheduler.Firing{Job: id, Due: f.due.UnixMilli(), Fired: now.UnixMilli()}
 	}
 	with, err := r.moved(ctx, rec, &next)
 	if err != nil {
@@ -216,7 +216,7 @@ func (r *Room) Trigger(ctx context.Context, call tools.Call, in scheduler.Named)
 			return out, err
 		}
 		next := *rec
-		next.Last = &last{Fired: r.Now().UnixMilli()}
+		next.Last = &scheduler.Firing{Fired: r.Now().UnixMilli()}
 		if next.Last.Job, err = r.NewID(); err != nil {
 			return out, err
 		}

@@ -52,7 +52,7 @@ func (r *Room) List(ctx context.Context, call tools.Call, q scheduler.Query) (sc
 func (r *Room) event(ctx context.Context, call tools.Call, rec *record) scheduler.Event {
 	e := scheduler.Event{
 		Handle: rec.ID, Op: rec.Op, Input: rec.Input, Time: rec.Next, Cron: rec.Cron, Zone: rec.Zone, Note: rec.Note,
-		Agent: rec.Agent, Via: rec.Via, Created: rec.Created, Missed: rec.Missed, Since: rec.Since, Error: rec.Error,
+		Agent: rec.Agent, Via: rec.Via, Created: rec.Created, Missed: rec.Missed, Since: rec.Since, Last: rec.Last, Error: rec.Error,
 	}
 	if rec.Cron != "" {
 		e.Policy = cmp.Or(rec.Policy, scheduler.MissedFire)
@@ -60,7 +60,6 @@ func (r *Room) event(ctx context.Context, call tools.Call, rec *record) schedule
 	if rec.Last == nil {
 		return e
 	}
-	e.Last = &scheduler.Firing{Job: rec.Last.Job, Due: rec.Last.Due, Fired: rec.Last.Fired}
 	job, err := r.Runs.Find(ctx, rec.owner, rec.Last.Job)
 	if err != nil { // it was removed since, or the store cannot say
 		return e

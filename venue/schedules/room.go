@@ -70,35 +70,28 @@ func (r *Room) note() {
 
 // record is a schedule as it is stored. Times are milliseconds since 1970.
 type record struct {
-	ID        string          `json:"id"`
-	Life      string          `json:"life"` // of this one, where another one had or gets its name
-	Op        string          `json:"op"`   // that the gate resolves
-	Input     json.RawMessage `json:"input"`
-	Cron      string          `json:"cron,omitempty"`
-	Zone      string          `json:"zone,omitempty"`
-	Policy    string          `json:"policy,omitempty"`
-	Note      string          `json:"note,omitempty"`
-	Agent     string          `json:"agent,omitempty"`
-	Via       []string        `json:"via,omitempty"`
-	Created   int64           `json:"created"`
-	Next      int64           `json:"next,omitempty"`   // 0: it fires no more
-	Past      int64           `json:"past,omitempty"`   // the last time that passed without a firing of its own
-	Floor     int64           `json:"floor,omitempty"`  // the first one that did not long before it
-	Missed    int             `json:"missed,omitempty"` // how many did then
-	Since     int64           `json:"since,omitempty"`  // the first of those
-	Last      *last           `json:"last,omitempty"`
-	Error     string          `json:"error,omitempty"` // why it never fires again
-	Authority json.RawMessage `json:"authority"`       // sealed: see [tools.Mint.Open]
+	ID        string            `json:"id"`
+	Life      string            `json:"life"` // of this one, where another one had or gets its name
+	Op        string            `json:"op"`   // that the gate resolves
+	Input     json.RawMessage   `json:"input"`
+	Cron      string            `json:"cron,omitempty"`
+	Zone      string            `json:"zone,omitempty"`
+	Policy    string            `json:"policy,omitempty"`
+	Note      string            `json:"note,omitempty"`
+	Agent     string            `json:"agent,omitempty"`
+	Via       []string          `json:"via,omitempty"`
+	Created   int64             `json:"created"`
+	Next      int64             `json:"next,omitempty"`   // 0: it fires no more
+	Past      int64             `json:"past,omitempty"`   // the last time that passed without a firing of its own
+	Floor     int64             `json:"floor,omitempty"`  // the first one that did not long before it
+	Missed    int               `json:"missed,omitempty"` // how many did then
+	Since     int64             `json:"since,omitempty"`  // the first of those
+	Last      *scheduler.Firing `json:"last,omitempty"`   // without what became of its job
+	Error     string            `json:"error,omitempty"`  // why it never fires again
+	Authority json.RawMessage   `json:"authority"`        // sealed: see [tools.Mint.Open]
 
 	owner ucan.DID
 	rev   uint64
-}
-
-// last is a firing.
-type last struct {
-	Job   string `json:"job"`
-	Due   int64  `json:"due,omitempty"` // 0: somebody triggered it
-	Fired int64  `json:"fired"`
 }
 
 const prefix = "e/"
