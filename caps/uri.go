@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -12,15 +11,15 @@ import (
 )
 
 var (
-	schemeForm = regexp.MustCompile(`^[a-z][a-z0-9+.-]*$`)
-	hostForm   = regexp.MustCompile(`^[a-z0-9_-]+(\.[a-z0-9_-]+)*$`)
+	schemeForm = value.Form(`^[a-z][a-z0-9+.-]*$`)
+	hostForm   = value.Form(`^[a-z0-9_-]+(\.[a-z0-9_-]+)*$`)
 )
 
 // checkURI checks scheme://segment/segment. rest is what follows "scheme:/": it
 // is empty for the whole scheme, and begins with a slash otherwise.
 func checkURI(scheme, rest string) error {
-	if !schemeForm.MatchString(scheme) {
-		if lower := strings.ToLower(scheme); schemeForm.MatchString(lower) {
+	if !schemeForm().MatchString(scheme) {
+		if lower := strings.ToLower(scheme); schemeForm().MatchString(lower) {
 			return fmt.Errorf(`scheme %q: write "%s://" in lower case`, scheme, lower)
 		}
 		return fmt.Errorf("%q is no scheme: begin with a letter and use a-z, 0-9, +, . and - only", scheme+":")
@@ -71,9 +70,9 @@ func checkAuthority(scheme, authority string) error {
 	}
 	lower := strings.ToLower(host)
 	switch {
-	case hostForm.MatchString(host):
+	case hostForm().MatchString(host):
 		return nil
-	case hostForm.MatchString(lower):
+	case hostForm().MatchString(lower):
 		return fmt.Errorf("host %s: write %q", value.Quote(host), lower)
 	}
 	return fmt.Errorf("host %s: write the plain host name in a-z, 0-9, - and . only, in its ASCII form (xn--…), without a dot at either end", value.Quote(host))

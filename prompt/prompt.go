@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"usher/caps"
+	"usher/caps/value"
 )
 
 // Input is all that a system message is made of. Empty parts are left out.
@@ -136,7 +137,7 @@ const unset = "Any date, venue and model."
 
 // factual is the section that [setting] writes, when it begins with a date, or
 // what [Unset] makes of it.
-var factual = regexp.MustCompile(`^(?:Current date: \d{4}-\d{2}-\d{2}\.(?: Venue: .*\.)?(?: Model: .*\.)?|` + regexp.QuoteMeta(unset) + `)$`)
+var factual = value.Form(`^(?:Current date: \d{4}-\d{2}-\d{2}\.(?: Venue: .*\.)?(?: Model: .*\.)?|` + regexp.QuoteMeta(unset) + `)$`)
 
 // Unset returns a message of [System] without its date and the names of the
 // venue and of the model, so that it can be compared with that of another day
@@ -150,7 +151,7 @@ func Unset(system string) string {
 		if strings.HasPrefix(s, "[Context: ") {
 			break
 		}
-		if factual.MatchString(s) {
+		if factual().MatchString(s) {
 			own = i // the last one: what stands before it is the identity's
 		}
 	}

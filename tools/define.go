@@ -7,11 +7,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 	"sync"
 
 	"usher/caps"
+	"usher/caps/value"
 	"usher/tools/schema"
 )
 
@@ -75,10 +75,10 @@ func Define(d Definition) *Operation {
 	return o
 }
 
-var nameForm = regexp.MustCompile(`^[a-z][a-z0-9]*(:[a-z][a-zA-Z0-9]*)+$`)
+var nameForm = value.Form(`^[a-z][a-z0-9]*(:[a-z][a-zA-Z0-9]*)+$`)
 
 func names(name string) (path, tool string, err error) {
-	if !nameForm.MatchString(name) {
+	if !nameForm().MatchString(name) {
 		return "", "", fmt.Errorf("its name %q is not of the form adapter:name, for example crm:lookup", name)
 	}
 	return "v/ops/" + kebab(strings.ReplaceAll(name, ":", "/")), toolName(name), nil

@@ -53,7 +53,7 @@ var typeSchemas = map[reflect.Type]*jsonschema.Schema{
 		Types:       []string{"array", "null"},
 		Description: "capabilities, a list of {with, can}; [] is none",
 	},
-	secretType: {Type: "string", Pattern: secretForm.String(), Description: "the handle of a secret: secret:NAME"},
+	secretType: {Type: "string", Pattern: secretPattern, Description: "the handle of a secret: secret:NAME"},
 	reflect.TypeFor[caps.Set](): {
 		Types: []string{"array", "null"}, Description: "capabilities; null is unrestricted, [] nothing", Items: &jsonschema.Schema{Type: "object"},
 	},

@@ -6,11 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 
 	"usher/caps"
+	"usher/caps/value"
 )
 
 const canDecrypt = "secret/decrypt"
@@ -30,7 +30,10 @@ const secretPrefix = "secret:"
 // SecretName is the form of the name of a secret.
 const SecretName = `[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}`
 
-var secretForm = regexp.MustCompile(`^` + secretPrefix + SecretName + `$`)
+// secretPattern is the form of a handle.
+const secretPattern = `^` + secretPrefix + SecretName + `$`
+
+var secretForm = value.Form(secretPattern)
 
 var errLiteralSecret = errors.New("takes the handle of a secret, not the secret itself: keep it by usher secrets set NAME, or the operation secret:set, and write secret:NAME")
 
@@ -54,7 +57,7 @@ func (s *Secret) UnmarshalJSON(data []byte) error {
 	*s = Secret{}
 	var text string
 	switch err := json.Unmarshal(data, &text); {
-	case err != nil || text != "" && !secretForm.MatchString(text):
+	case err != nil || text != "" && !secretForm().MatchString(text):
 		s.err = errLiteralSecret
 	default:
 		s.name = strings.TrimPrefix(text, secretPrefix)

@@ -6,8 +6,9 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
+
+	"usher/caps/value"
 )
 
 // A JWT is read here rather than with golang-jwt, because a token has to have one
@@ -20,7 +21,7 @@ var b64 = base64.RawURLEncoding
 
 // versions are the UCAN releases whose JWT says what COG-13's says. COG-13 itself
 // names none, and a token without a version is COG-13's.
-var versions = regexp.MustCompile(`^0\.(8|9|10)\.(0|[1-9][0-9]{0,3})$`)
+var versions = value.Form(`^0\.(8|9|10)\.(0|[1-9][0-9]{0,3})$`)
 
 // decodeJWT reads a JWT and the proofs inside it, all but the signatures. depth
 // counts from 1 for the outermost.
@@ -89,7 +90,7 @@ func readHeader(data []byte) (kid, version string, err error) {
 
 func (f *fields) version() string {
 	v, ok := field[string](f, "ucv")
-	if ok && !versions.MatchString(v) {
+	if ok && !versions().MatchString(v) {
 		f.fail(fmt.Errorf("%w: ucv is %s; 0.8, 0.9 and 0.10 are read, with a patch number", ErrVersion, quoteShort(v)))
 	}
 	return v

@@ -2,9 +2,10 @@ package ucan
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
+
+	"usher/caps/value"
 )
 
 // selector finds one value in the arguments of a call: ".", ".field",
@@ -16,7 +17,7 @@ type selector []any
 const maxSelectorSteps = 16
 
 // segment is a field, a number, or a field in quotes.
-var segment = regexp.MustCompile(`^(?:\.([A-Za-z_][A-Za-z0-9_$-]*)|\[(-?[0-9]*)\]|\["([^"\\:\]]+)"\])`)
+var segment = value.Form(`^(?:\.([A-Za-z_][A-Za-z0-9_$-]*)|\[(-?[0-9]*)\]|\["([^"\\:\]]+)"\])`)
 
 func parseSelector(text string) (selector, error) {
 	refuse := func(why string) (selector, error) {
@@ -31,7 +32,7 @@ func parseSelector(text string) (selector, error) {
 	}
 	sel := selector{}
 	for rest != "" {
-		found := segment.FindStringSubmatch(rest)
+		found := segment().FindStringSubmatch(rest)
 		switch {
 		case found == nil:
 			return refuse("expected .field, [index] or []; slices, escapes and ? are not taken")

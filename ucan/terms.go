@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -51,13 +50,13 @@ func carried(c caps.Capability, format Format) (pol []any, err error) {
 	return pol, nil
 }
 
-var fieldForm = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+var fieldForm = value.Form(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // selectorOf is a pointer as a selector. A number could be a key or an index.
 func selectorOf(l *caps.Limit) (string, error) {
 	var b strings.Builder
 	for _, segment := range l.At {
-		if !fieldForm.MatchString(segment) {
+		if !fieldForm().MatchString(segment) {
 			return "", fmt.Errorf("the pointer %s has no form in a policy: it takes names of letters, digits and _", l.Pointer())
 		}
 		b.WriteString("." + segment)

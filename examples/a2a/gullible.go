@@ -3,10 +3,10 @@ package a2a
 import (
 	"context"
 	"iter"
-	"regexp"
 	"strings"
 	"sync"
 
+	"usher/caps/value"
 	"usher/runtime"
 )
 
@@ -20,8 +20,8 @@ type gullible struct {
 }
 
 var (
-	handles = regexp.MustCompile(`rh_[a-z2-7]+`)
-	orders  = regexp.MustCompile(`call ([a-z_]+) (\{.*?\}+)(?:\n|$)`)
+	handles = value.Form(`rh_[a-z2-7]+`)
+	orders  = value.Form(`call ([a-z_]+) (\{.*?\}+)(?:\n|$)`)
 )
 
 // Generate makes its next call, or says that it is done.
@@ -32,10 +32,10 @@ func (g *gullible) Generate(_ context.Context, req *runtime.Request) iter.Seq2[r
 	if last.Role == runtime.RoleTool {
 		g.heard = append(g.heard, last.Text)
 		text := strings.NewReplacer(`\"`, `"`, `\n`, "\n", "$HANDLE", g.handle).Replace(last.Text)
-		for _, order := range orders.FindAllStringSubmatch(text, -1) {
+		for _, order := range orders().FindAllStringSubmatch(text, -1) {
 			g.waiting = append(g.waiting, runtime.CallDelta{Name: order[1], Arguments: order[2]})
 		}
-	} else if g.handle = handles.FindString(last.Text); g.handle != "" {
+	} else if g.handle = handles().FindString(last.Text); g.handle != "" {
 		g.waiting = []runtime.CallDelta{{Name: "capability_use", Arguments: `{"skill":"retrieve_document","arguments":{"resourceHandle":"` + g.handle + `"}}`}}
 	}
 	chunk := runtime.Chunk{Text: "I have done all that I was told."}

@@ -6,11 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 
+	"usher/caps/value"
 	"usher/tools/spend"
 )
 
@@ -130,8 +130,8 @@ func fields(text string) (pairs [][2]string, err error) {
 }
 
 var (
-	amount   = regexp.MustCompile(`^([^\d-]*?) ?(-?(?:\d+|\d{1,3}(?:,\d{3})+)(?:\.\d+)?) ?([^\d]*)$`)
-	currency = regexp.MustCompile(`^[A-Z]{3}$`)
+	amount   = value.Form(`^([^\d-]*?) ?(-?(?:\d+|\d{1,3}(?:,\d{3})+)(?:\.\d+)?) ?([^\d]*)$`)
+	currency = value.Form(`^[A-Z]{3}$`)
 )
 
 // code is a currency's code.
@@ -141,13 +141,13 @@ func code(written string) string {
 
 // pay reads the total, with or without its currency: "USD 1,234.50", "£80".
 func (inv *invoice) pay(total string) (err error) {
-	m := amount.FindStringSubmatch(cmp.Or(total, "0"))
+	m := amount().FindStringSubmatch(cmp.Or(total, "0"))
 	if m == nil {
 		return fmt.Errorf("the amount %q is not clear: write it like USD 1,234.50", total)
 	}
 	beside, stated := code(m[1]+m[3]), code(inv.Currency)
 	for _, c := range []string{beside, stated} {
-		if c != "" && !currency.MatchString(c) {
+		if c != "" && !currency().MatchString(c) {
 			return fmt.Errorf("%q is no currency: write its code, such as USD", c)
 		}
 	}

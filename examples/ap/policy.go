@@ -5,9 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 
+	"usher/caps/value"
 	"usher/tools/spend"
 )
 
@@ -83,11 +83,11 @@ type policy struct {
 	vicePresident string
 }
 
-var amountRule = regexp.MustCompile(`AP-001 .*?[Bb]elow (\d[\d,.]*).*? [Aa]bove (\d[\d,.]*) the vice president, ([^,]+), decides.*AP-002`)
+var amountRule = value.Form(`AP-001 .*?[Bb]elow (\d[\d,.]*).*? [Aa]bove (\d[\d,.]*) the vice president, ([^,]+), decides.*AP-002`)
 
 // readPolicy finds the policy's numbers in the system message.
 func readPolicy(system string) (p policy, err error) {
-	m := amountRule.FindStringSubmatch(strings.Join(strings.Fields(system), " "))
+	m := amountRule().FindStringSubmatch(strings.Join(strings.Fields(system), " "))
 	if m == nil {
 		return p, errors.New("rule AP-001 in my context names no two thresholds and no vice president")
 	}

@@ -4,7 +4,6 @@ import (
 	"encoding/base64"
 	"math"
 	"net/url"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -53,10 +52,10 @@ func (x *Exchange) cleaned(text string, most int) string {
 
 // escapes are how JSON may spell what need not be escaped, and keys do hold: some
 // servers write / + = < > & so. A text within a text has more than one backslash.
-var escapes = regexp.MustCompile(`\\+(?:/|u00[2-7][0-9A-Fa-f])`)
+var escapes = value.Form(`\\+(?:/|u00[2-7][0-9A-Fa-f])`)
 
 func unescaped(text string) string {
-	return escapes.ReplaceAllStringFunc(text, func(e string) string {
+	return escapes().ReplaceAllStringFunc(text, func(e string) string {
 		if e = strings.TrimLeft(e, `\`); e == "/" {
 			return e
 		}

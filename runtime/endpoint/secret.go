@@ -9,7 +9,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -50,7 +49,7 @@ const (
 )
 
 // reference is how a configuration names a secret.
-var reference = regexp.MustCompile(`^(env|file|secret):`)
+var reference = value.Form(`^(env|file|secret):`)
 
 // LiteralError says that a key stands in a configuration itself, or is named as
 // a shell would. It does not show the key.
@@ -67,7 +66,7 @@ func (s *Secret) UnmarshalJSON(raw []byte) error {
 		return errors.New("write " + references)
 	case name != "":
 		return &LiteralError{"a variable of the environment is not named like this here: write " + inEnvironment + name}
-	case !reference.MatchString(text):
+	case !reference().MatchString(text):
 		return &LiteralError{"a key does not belong into a configuration: put it into an environment variable, a file or the venue's secrets, and write " + references}
 	}
 	*s = Secret(text)
@@ -76,12 +75,12 @@ func (s *Secret) UnmarshalJSON(raw []byte) error {
 
 // variable is how shells and other programs name a variable of the environment.
 // Without braces it has to look like one: a password may begin with $.
-var variable = regexp.MustCompile(`^(?:\$\{(?:env:)?([A-Za-z_]\w*)\}|\$(?:env:)?([A-Z_][A-Z0-9_]*)|%([A-Z_][A-Z0-9_]*)%)$`)
+var variable = value.Form(`^(?:\$\{(?:env:)?([A-Za-z_]\w*)\}|\$(?:env:)?([A-Z_][A-Z0-9_]*)|%([A-Z_][A-Z0-9_]*)%)$`)
 
 // Variable returns the name of the variable of the environment that text names
 // as a shell would ($NAME, ${NAME}, $env:NAME, %NAME%), or "".
 func Variable(text string) string {
-	found := variable.FindStringSubmatch(text)
+	found := variable().FindStringSubmatch(text)
 	return strings.Join(found[min(1, len(found)):], "")
 }
 
@@ -159,7 +158,7 @@ func Held(ctx context.Context, cfg runtime.ModelConfig) (out []string) {
 	headers, _ := cfg.Settings[HeadersSetting].(map[string]any)
 	for _, v := range append(slices.Collect(maps.Values(headers)), cfg.Settings[KeySetting]) {
 		text, _ := v.(string)
-		if reference.MatchString(text) {
+		if reference().MatchString(text) {
 			if secret, err := Resolve(ctx, text, cfg.Secret); err == nil {
 				text = secret
 			}

@@ -49,7 +49,7 @@ func (f *Form) Serve(o *Options, to *url.URL, own http.Header, authorize func(h 
 		read := func(setting string, secret Secret) string {
 			text := string(secret)
 			var missing error
-			if secrets != nil && reference.MatchString(text) {
+			if secrets != nil && reference().MatchString(text) {
 				text, missing = secrets(ctx, setting, text)
 			}
 			err = errors.Join(err, missing, CheckValue(setting, text))
@@ -62,7 +62,7 @@ func (f *Form) Serve(o *Options, to *url.URL, own http.Header, authorize func(h 
 		for _, name := range slices.Sorted(maps.Keys(headers)) {
 			text := read(HeadersSetting+": "+name, headers[name])
 			set.Set(name, text)
-			if holdsKey(name) || reference.MatchString(string(headers[name])) {
+			if holdsKey(name) || reference().MatchString(string(headers[name])) {
 				held = append(held, text)
 			}
 		}

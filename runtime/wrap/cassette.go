@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"regexp"
 	"slices"
 	"strconv"
 
@@ -83,13 +82,13 @@ func texts(v any, f func(string) string) any {
 }
 
 // idForm is that of the ids which a venue gives to jobs and sessions: ULIDs.
-var idForm = regexp.MustCompile(`\b[0-7][0-9A-HJKMNP-TV-Z]{25}\b`)
+var idForm = value.Form(`\b[0-7][0-9A-HJKMNP-TV-Z]{25}\b`)
 
 // numbered puts the number of its first appearance in the place of each id, so
 // that requests which differ in ids alone are the same, and returns the ids.
 func numbered(request json.RawMessage) (text string, ids []string) {
 	out, _ := rewrite(request, func(text string) string { // it was JSON before
-		return idForm.ReplaceAllStringFunc(text, func(id string) string {
+		return idForm().ReplaceAllStringFunc(text, func(id string) string {
 			n := slices.Index(ids, id)
 			if n < 0 {
 				n = len(ids)

@@ -96,15 +96,15 @@ func (r *recorder) write(e *entry, scrub func(string) string) error {
 // secretForms find secrets by their form. Group 1 is what is secret. They
 // rather take too much: a cassette with a word too few is still exact, as
 // requests are scrubbed alike before they are compared.
-var secretForms = []*regexp.Regexp{
-	regexp.MustCompile(`(-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$))`),
-	regexp.MustCompile(`(?i)\b(?:proxy-)?authorization\\*["']?\s*[:=]\s*\\*["']?((?:\\.|[^"'\\\r\n])+)`),
-	regexp.MustCompile(`(?i)\bbearer\s+([A-Za-z0-9._~+/=-]+)`),
-	regexp.MustCompile(`(?i)\b(?:[a-z0-9]+[_-])*(?:api[_-]?key|access[_-]?token|refresh[_-]?token|client[_-]?secret|secret[_-]?key|password|passwd)\\*["']?\s*[:=]\s*\\*["']?([^\s"'\\,;{}\[\]]+)`),
-	regexp.MustCompile(`\b(sk-[A-Za-z0-9_-]{4,})`),
-	regexp.MustCompile(`\b(AKIA[0-9A-Z]{16}|AIza[0-9A-Za-z_-]{30,}|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}|glpat-[A-Za-z0-9_-]{16,}|xox[abeoprs]-[A-Za-z0-9-]{8,})`),
-	regexp.MustCompile(`\b(eyJ[A-Za-z0-9_-]{4,}\.[A-Za-z0-9_-]{4,}\.[A-Za-z0-9_-]*)`), // a JWT
-	regexp.MustCompile(`://[^/\s:@"']*:([^/\s@"']+)@`),                                // a password in a URL
+var secretForms = []func() *regexp.Regexp{
+	value.Form(`(-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$))`),
+	value.Form(`(?i)\b(?:proxy-)?authorization\\*["']?\s*[:=]\s*\\*["']?((?:\\.|[^"'\\\r\n])+)`),
+	value.Form(`(?i)\bbearer\s+([A-Za-z0-9._~+/=-]+)`),
+	value.Form(`(?i)\b(?:[a-z0-9]+[_-])*(?:api[_-]?key|access[_-]?token|refresh[_-]?token|client[_-]?secret|secret[_-]?key|password|passwd)\\*["']?\s*[:=]\s*\\*["']?([^\s"'\\,;{}\[\]]+)`),
+	value.Form(`\b(sk-[A-Za-z0-9_-]{4,})`),
+	value.Form(`\b(AKIA[0-9A-Z]{16}|AIza[0-9A-Za-z_-]{30,}|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}|glpat-[A-Za-z0-9_-]{16,}|xox[abeoprs]-[A-Za-z0-9-]{8,})`),
+	value.Form(`\b(eyJ[A-Za-z0-9_-]{4,}\.[A-Za-z0-9_-]{4,}\.[A-Za-z0-9_-]*)`), // a JWT
+	value.Form(`://[^/\s:@"']*:([^/\s@"']+)@`),                                // a password in a URL
 }
 
 // scrubber takes secrets out of texts: those that are known now, and what has the
@@ -123,7 +123,7 @@ func scrubber(ctx context.Context, secrets func(context.Context) []string) func(
 			for _, form := range secretForms {
 				var out strings.Builder
 				at := 0
-				for _, m := range form.FindAllStringSubmatchIndex(text, -1) {
+				for _, m := range form().FindAllStringSubmatchIndex(text, -1) {
 					out.WriteString(text[at:m[2]] + value.Redacted)
 					at = m[3]
 				}

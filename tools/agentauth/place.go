@@ -4,10 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"regexp"
 	"strings"
 
 	"usher/caps"
+	"usher/caps/value"
 	"usher/tools/reach"
 )
 
@@ -21,7 +21,7 @@ var errServer = errors.New("server is no address: give its origin, for example h
 
 // hostForm is what a host may be written with: one spelling each, which is also a segment
 // of a resource.
-var hostForm = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:[1-9][0-9]{0,4})?$`)
+var hostForm = value.Form(`^[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:[1-9][0-9]{0,4})?$`)
 
 const maxServer = 1 << 10 // bytes, as of a resource
 
@@ -38,7 +38,7 @@ func parsePlace(text string) (place, error) {
 		return place{}, errServer
 	}
 	host := reach.Host(u)
-	if u.Scheme != "https" && u.Scheme != "http" || !hostForm.MatchString(host) || strings.Contains(host, "..") {
+	if u.Scheme != "https" && u.Scheme != "http" || !hostForm().MatchString(host) || strings.Contains(host, "..") {
 		return place{}, errServer
 	}
 	return place{u.Scheme + "://" + host, host}, nil
@@ -53,7 +53,7 @@ func CheckHost(host string) error {
 }
 
 // capabilityForm is how capabilities may be named ("Capability naming").
-var capabilityForm = regexp.MustCompile(`^[a-z0-9_]{1,128}$`)
+var capabilityForm = value.Form(`^[a-z0-9_]{1,128}$`)
 
 // needs is an ability on a server, or on each of its capabilities that are named.
 func needs(can, server string, capabilities ...string) []caps.Request {
@@ -66,7 +66,7 @@ func needs(can, server string, capabilities ...string) []caps.Request {
 	}
 	var list []caps.Request
 	for _, name := range capabilities {
-		if !capabilityForm.MatchString(name) {
+		if !capabilityForm().MatchString(name) {
 			return []caps.Request{caps.Invalid(fmt.Errorf("%.130q is no name of a capability: it has a-z, 0-9 and _ alone", name))}
 		}
 		list = append(list, caps.Need(can, "agentauth/"+p.host+"/"+name))

@@ -13,12 +13,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"usher/caps"
+	"usher/caps/value"
 	"usher/tools/form"
 	"usher/tools/spend"
 )
@@ -108,7 +108,7 @@ func (*ContextEntry) Refine(s *jsonschema.Schema) {
 	s.DependentRequired = map[string][]string{"input": {"op"}}
 }
 
-var idForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$`)
+var idForm = value.Form(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$`)
 
 // VisitorMark begins what stands for the id of an agent that came in from elsewhere: no agent
 // of the venue has such an id.
@@ -116,7 +116,7 @@ const VisitorMark = "visitor:"
 
 // CheckID says what is wrong with an agent's id.
 func CheckID(id string) error {
-	if !idForm.MatchString(id) {
+	if !idForm().MatchString(id) {
 		return fmt.Errorf("agent id %q: use 1 to 64 letters, digits, '_', '-' or '.', beginning with a letter or digit", id)
 	}
 	return nil

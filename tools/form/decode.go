@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"math"
 	"reflect"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"usher/caps"
+	"usher/caps/value"
 )
 
 // Unmarshal reads raw into the form that v points to. What does not fit is a
@@ -248,8 +248,8 @@ func (d *decoder) text(n *Node, v reflect.Value, s spot) {
 const most = 1 << 30
 
 var (
-	countForm = regexp.MustCompile(`^(0|[1-9][0-9]{0,17})$`) // of at most 18 digits, which always fit
-	sizeForm  = regexp.MustCompile(`^([0-9]{1,10})(B|KiB|MiB)?$`)
+	countForm = value.Form(`^(0|[1-9][0-9]{0,17})$`) // of at most 18 digits, which always fit
+	sizeForm  = value.Form(`^([0-9]{1,10})(B|KiB|MiB)?$`)
 )
 
 // count reads a whole number, a size or a time.
@@ -264,7 +264,7 @@ func (d *decoder) count(n *Node, v reflect.Value, s spot) {
 		i, ok = int64(t), n.Kind == Text && err == nil && t > 0
 	case s.tag.Get("unit") == "bytes":
 		want = "a size up to 1024MiB"
-		if m := sizeForm.FindStringSubmatch(n.Text); m != nil {
+		if m := sizeForm().FindStringSubmatch(n.Text); m != nil {
 			i, _ = strconv.ParseInt(m[1], 10, 64) // of at most 10 digits
 			i *= map[string]int64{"": 1, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20}[m[2]]
 		}
@@ -280,7 +280,7 @@ func (d *decoder) count(n *Node, v reflect.Value, s spot) {
 			want += " above 0"
 		}
 		i, _ = strconv.ParseInt(n.Text, 10, 64)
-		ok = ok && countForm.MatchString(n.Text) && (i > 0 || s.tag.Get("min") == "0") && (v.Kind() == reflect.Int64 || i <= most)
+		ok = ok && countForm().MatchString(n.Text) && (i > 0 || s.tag.Get("min") == "0") && (v.Kind() == reflect.Int64 || i <= most)
 	}
 	switch {
 	case ok:

@@ -4,9 +4,10 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
+
+	"usher/caps/value"
 )
 
 // Style is how strict a form is.
@@ -106,12 +107,12 @@ func (d *decoder) misfit(n *Node, s spot, is, want string) {
 }
 
 // word is a text in an example that needs no quotes in YAML.
-var word = regexp.MustCompile(`'([A-Za-z][A-Za-z0-9_/-]*)'`)
+var word = value.Form(`'([A-Za-z][A-Za-z0-9_/-]*)'`)
 
 // example is the example of a tag as it is written.
 func (d *decoder) example(tag string) string {
 	if d.style != JSON {
-		tag = word.ReplaceAllString(tag, "$1")
+		tag = word().ReplaceAllString(tag, "$1")
 	}
 	return strings.ReplaceAll(tag, "'", `"`)
 }

@@ -69,7 +69,7 @@ func (y Style) value(t reflect.Type, tag reflect.StructTag) *jsonschema.Schema {
 	case t.Kind() == reflect.Bool:
 		return y.orNull("boolean")
 	case tag.Get("unit") == "bytes":
-		return &jsonschema.Schema{Types: []string{"string", "integer"}, Pattern: sizeForm.String(), Minimum: new(1.0)}
+		return &jsonschema.Schema{Types: []string{"string", "integer"}, Pattern: sizeForm().String(), Minimum: new(1.0)}
 	case reflect.Zero(t).CanFloat():
 		return &jsonschema.Schema{Type: "number"}
 	case reflect.Zero(t).CanInt():

@@ -30,7 +30,7 @@ func (e *entry) make() error {
 	}
 	for i := range e.record.Pins {
 		pin := &e.record.Pins[i]
-		if pin.Unfit != "" && !toolName.MatchString(pin.name()) {
+		if pin.Unfit != "" && !toolName().MatchString(pin.name()) {
 			continue
 		}
 		op, err := e.operation(pin)

@@ -253,7 +253,7 @@ func (l *link) secrets(ctx context.Context) (texts map[string]string, hide func(
 	}
 	texts = maps.Clone(from)
 	for key, text := range texts {
-		texts[key] = secretHandle.ReplaceAllStringFunc(text, func(handle string) string { return values[handle[len("secret:"):]] })
+		texts[key] = secretHandle().ReplaceAllStringFunc(text, func(handle string) string { return values[handle[len("secret:"):]] })
 	}
 	if l.bearer == nil {
 		return texts, value.Hide(hidden...), nil

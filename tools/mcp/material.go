@@ -156,7 +156,7 @@ func parseAddress(m *Material) (*address, error) {
 	var b strings.Builder
 	at := 0
 	b.WriteString("^")
-	for _, f := range fieldForm.FindAllStringSubmatchIndex(m.Match, -1) {
+	for _, f := range fieldForm().FindAllStringSubmatchIndex(m.Match, -1) {
 		name, many := m.Match[f[2]:f[3]], f[4] >= 0
 		if strings.ContainsAny(name, ".$-") || at > 0 && at == f[0] || many && f[1] != len(m.Match) {
 			return nil, fmt.Errorf("%s: {%s} cannot stand there: give fields names of letters, digits and _, a text between two of them, and {name...} at the end", m.Match, name)

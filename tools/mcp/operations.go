@@ -109,7 +109,7 @@ func Operations(s *Servers) []*tools.Operation {
 func within(can string) tools.Option { return tools.Within(caps.ScopeUnder(can, "mcp", 1, 1)) }
 
 func on(can string, in Named) []caps.Request {
-	if !serverID.MatchString(in.Server) {
+	if !serverID().MatchString(in.Server) {
 		return []caps.Request{caps.Invalid(errors.New("server is no id of an MCP server: mcp:list has them"))}
 	}
 	return []caps.Request{caps.Need(can, "mcp/"+in.Server)}

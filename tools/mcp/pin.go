@@ -6,9 +6,10 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
+
+	"usher/caps/value"
 )
 
 // Tool is a tool as its server describes it.
@@ -90,7 +91,7 @@ type Keeper interface {
 
 // toolName is the form of the names that a tool may have: one segment of a path, and
 // nothing that anybody has to guess at.
-var toolName = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9_.-]{0,127}$`)
+var toolName = value.Form(`^[A-Za-z0-9_-][A-Za-z0-9_.-]{0,127}$`)
 
 // digest tells servers apart by how they are reached: one that is configured in another
 // way is another server.
@@ -126,7 +127,7 @@ func (r Record) after(origin string, l *listing) Record {
 			continue
 		case before != nil:
 			continue
-		case !toolName.MatchString(t.Name):
+		case !toolName().MatchString(t.Name):
 			pin.Unfit = "its name is none of 1 to 128 letters, digits, _ - and ."
 		case short[models] != "":
 			pin.Unfit = fmt.Sprintf("models could not tell it from %s", short[models])

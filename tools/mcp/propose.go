@@ -6,10 +6,11 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
+
+	"usher/caps/value"
 )
 
 // Found is what a server says that it has.
@@ -75,13 +76,13 @@ func (f *Found) material(ctx context.Context, live *session) {
 	}
 }
 
-var schemeForm = regexp.MustCompile(`^([a-z][a-z0-9+.-]*)://(/?)`)
+var schemeForm = value.Form(`^([a-z][a-z0-9+.-]*)://(/?)`)
 
 // ProposeMaterial guesses lines for what is to be read of a server: one for all resources of a
 // scheme, and one for each prompt. Whoever configures the server has to read them.
 func ProposeMaterial(s *Server, found *Found) (resources, prompts []Material) {
 	for _, uri := range found.Resources {
-		m := schemeForm.FindStringSubmatch(uri)
+		m := schemeForm().FindStringSubmatch(uri)
 		if m == nil {
 			continue
 		}
@@ -91,7 +92,7 @@ func ProposeMaterial(s *Server, found *Found) (resources, prompts []Material) {
 		}
 	}
 	for _, name := range found.Prompts {
-		if toolName.MatchString(name) {
+		if toolName().MatchString(name) {
 			prompts = append(prompts, Material{Match: name, Can: "crud/read", With: s.prefix() + opPrompt + "/" + name})
 		}
 	}
@@ -104,7 +105,7 @@ func ProposeMaterial(s *Server, found *Found) (resources, prompts []Material) {
 func Propose(s *Server, listed []Tool) (lines []Line) {
 	for i := range listed {
 		t := &listed[i]
-		if !toolName.MatchString(t.Name) {
+		if !toolName().MatchString(t.Name) {
 			continue
 		}
 		with := fileFields(t.Input)

@@ -7,13 +7,13 @@ import (
 	"net/url"
 	"path"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"usher/caps"
+	"usher/caps/value"
 	"usher/tools"
 	"usher/tools/form"
 )
@@ -53,7 +53,7 @@ func (o *OAuth) Check() error {
 	switch {
 	case o.ClientSecret != "" && (o.ClientID == "" || o.Issuer == ""):
 		return form.In("client_secret", errors.New("a secret goes to the server that knows it: write client_id and issuer beside it"))
-	case o.ClientSecret != "" && secretHandle.FindString(o.ClientSecret) != o.ClientSecret:
+	case o.ClientSecret != "" && secretHandle().FindString(o.ClientSecret) != o.ClientSecret:
 		return form.In("client_secret", errors.New("this is no handle of a secret: write secret:NAME, and store it with usher secrets set NAME"))
 	case len(wellFormed(o.Scopes)) != len(o.Scopes):
 		return form.In("scopes", fmt.Errorf("one of them is no scope, or stands twice: give %d at most, without spaces", maxScopes))
@@ -122,12 +122,12 @@ func refineWith(s *jsonschema.Schema) {
 // Refine adds a rule of Check.
 func (*Server) Refine(s *jsonschema.Schema) { s.OneOf = form.OneOf("command", "url") }
 
-var serverID = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,31}$`)
+var serverID = value.Form(`^[a-z0-9][a-z0-9-]{0,31}$`)
 
 // Check says what is wrong with the server itself.
 func (s *Server) Check() error {
 	switch u, err := url.Parse(s.URL); {
-	case !serverID.MatchString(s.ID):
+	case !serverID().MatchString(s.ID):
 		return form.In("id", fmt.Errorf("%q is no id of a server: give 1 to 32 of a-z, 0-9 and -, the first no -", s.ID))
 	case (len(s.Command) == 0) == (s.URL == ""):
 		return errors.New("an MCP server has either command or url: write one of them")
@@ -221,13 +221,13 @@ func (s *Server) line(tool string) *Line {
 func (s *Server) prefix() string { return "mcp/" + s.ID + "/" }
 
 // secretHandle finds the handles of secrets in a text of a configuration.
-var secretHandle = regexp.MustCompile(`\bsecret:(` + tools.SecretName + `)`)
+var secretHandle = value.Form(`\bsecret:(` + tools.SecretName + `)`)
 
 // Secrets are the names of the secrets that the server is given, sorted.
 func (s *Server) Secrets() (names []string) {
 	for _, texts := range []map[string]string{s.Env, s.Headers} {
 		for _, text := range texts {
-			for _, m := range secretHandle.FindAllStringSubmatch(text, -1) {
+			for _, m := range secretHandle().FindAllStringSubmatch(text, -1) {
 				names = append(names, m[1])
 			}
 		}

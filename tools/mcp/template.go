@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 
 	"usher/caps"
@@ -29,14 +28,14 @@ type field struct {
 
 func (f *field) String() string { return strings.Join(f.keys, ".") }
 
-var fieldForm = regexp.MustCompile(`\{([A-Za-z_$][A-Za-z0-9_$-]*(?:\.[A-Za-z_$][A-Za-z0-9_$-]*)*)(\.\.\.)?\}`)
+var fieldForm = value.Form(`\{([A-Za-z_$][A-Za-z0-9_$-]*(?:\.[A-Za-z_$][A-Za-z0-9_$-]*)*)(\.\.\.)?\}`)
 
 // parseTemplate reads a template. A field that may be several segments ends it: what
 // followed would not be what it seems.
 func parseTemplate(text string) (*template, error) {
 	t := &template{text: text}
 	at := 0
-	for _, m := range fieldForm.FindAllStringSubmatchIndex(text, -1) {
+	for _, m := range fieldForm().FindAllStringSubmatchIndex(text, -1) {
 		f := field{keys: strings.Split(text[m[2]:m[3]], "."), many: m[4] >= 0}
 		last := m[1] == len(text)
 		if f.many && !last {

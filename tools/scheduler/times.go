@@ -5,9 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"time"
 
+	"usher/caps/value"
 	"usher/tools/form"
 )
 
@@ -113,11 +113,11 @@ func parseAfter(raw json.RawMessage) (d time.Duration, err error) {
 	return d, nil
 }
 
-var nameForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$`)
+var nameForm = value.Form(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$`)
 
 // CheckName says what is wrong with the name of a schedule.
 func CheckName(name string) error {
-	if !nameForm.MatchString(name) {
+	if !nameForm().MatchString(name) {
 		return fmt.Errorf("name of a schedule %q: use 1 to 64 letters, digits, '_', '-' or '.', beginning with a letter or digit", name)
 	}
 	return nil

@@ -20,7 +20,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"regexp"
 	"strings"
 	"unicode/utf8"
 
@@ -64,7 +63,7 @@ func (e *NoSecretError) Error() string {
 // Code is [fault.NotFound].
 func (e *NoSecretError) Code() fault.Code { return fault.NotFound }
 
-var nameForm = regexp.MustCompile(`^` + tools.SecretName + `$`)
+var nameForm = value.Form(`^` + tools.SecretName + `$`)
 
 // CheckName says what is wrong with the name of a secret. It does not repeat
 // the name: what stands in its place by mistake is often the value.
@@ -72,7 +71,7 @@ func CheckName(name string) error {
 	switch {
 	case name == "":
 		return errors.New("name is missing: name the secret, for example OPENAI")
-	case !nameForm.MatchString(name):
+	case !nameForm().MatchString(name):
 		return errors.New("name is no name of a secret: use 1 to 64 letters, digits, '_', '-' or '.', not beginning with '-' or '.'")
 	}
 	return nil

@@ -10,10 +10,10 @@ package tokens
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"time"
 
 	"usher/caps"
+	"usher/caps/value"
 	"usher/tools"
 	"usher/tools/fault"
 )
@@ -82,7 +82,7 @@ type Revoked struct {
 	Revoked bool   `json:"revoked"`
 }
 
-var names = regexp.MustCompile("^" + tools.SecretName + "$")
+var names = value.Form("^" + tools.SecretName + "$")
 
 // Operations returns the operations.
 func Operations(s Service) []*tools.Operation {
@@ -106,7 +106,7 @@ func Operations(s Service) []*tools.Operation {
 func within(can string) tools.Option { return tools.Within(caps.ScopeUnder(can, "tokens", 1, 1)) }
 
 func on(can, name string) []caps.Request {
-	if !names.MatchString(name) {
+	if !names().MatchString(name) {
 		return []caps.Request{caps.Invalid(fmt.Errorf("name is %q: give 1 to 64 letters, digits, _ . and -, the first no . or -", name))}
 	}
 	return []caps.Request{caps.Need(can, "tokens/"+name)}

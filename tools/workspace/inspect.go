@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"regexp"
 	"strings"
 
 	"usher/caps/value"
@@ -231,13 +230,13 @@ func placeholder(count int, vector bool) string {
 	return fmt.Sprintf(form, count, noun)
 }
 
-var identifier = regexp.MustCompile(`^[A-Za-z_$][A-Za-z0-9_$]*$`)
+var identifier = value.Form(`^[A-Za-z_$][A-Za-z0-9_$]*$`)
 
 func label(key string, vector bool) string {
 	switch {
 	case vector:
 		return ""
-	case identifier.MatchString(key):
+	case identifier().MatchString(key):
 		return key + ": "
 	default:
 		return string(value.AppendString(nil, key)) + ": "

@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"usher/caps"
@@ -166,7 +167,9 @@ func (s *shownPage) kept(form url.Values) {
 var files embed.FS
 
 var (
-	pages = template.Must(template.New("").Funcs(template.FuncMap{"asker": asker}).ParseFS(files, "pages/*"))
+	pages = sync.OnceValue(func() *template.Template {
+		return template.Must(template.New("").Funcs(template.FuncMap{"asker": asker}).ParseFS(files, "pages/*"))
+	})
 
 	// scriptHash is what a page names the script of passkeys by, which asks the browser for what a
 	// form says in data-get and data-create, one press each, and sends the form with what came of
@@ -236,7 +239,7 @@ func (c *call) show(status int, which visitors.Which, done string, look url.Valu
 // html writes a page, which runs the script of passkeys or none.
 func (c *call) html(status int, page string, shown any, script bool) {
 	var b bytes.Buffer
-	if err := pages.ExecuteTemplate(&b, page, shown); err != nil {
+	if err := pages().ExecuteTemplate(&b, page, shown); err != nil {
 		c.fail(err)
 		return
 	}

@@ -5,12 +5,12 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"usher/caps"
+	"usher/caps/value"
 	"usher/ucan"
 )
 
@@ -241,7 +241,7 @@ func short(did string) string {
 }
 
 // anyDID finds the DIDs in a text.
-var anyDID = regexp.MustCompile(`did:key:[0-9A-Za-z]+`)
+var anyDID = value.Form(`did:key:[0-9A-Za-z]+`)
 
 // shorten shortens the DIDs within a text.
-func shorten(text string) string { return anyDID.ReplaceAllStringFunc(text, short) }
+func shorten(text string) string { return anyDID().ReplaceAllStringFunc(text, short) }

@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"usher/caps"
+	"usher/caps/value"
 	"usher/tools/agentauth"
 	"usher/tools/form"
 	"usher/tools/spend"
@@ -77,7 +77,7 @@ const (
 	AnswerStream = "stream"
 )
 
-var agentCapabilityName = regexp.MustCompile(`^[a-z0-9_]{1,64}$`)
+var agentCapabilityName = value.Form(`^[a-z0-9_]{1,64}$`)
 
 // Capability is the capability of a name, or nil.
 func (a *AgentAuth) Capability(name string) *AgentCapability {
@@ -126,7 +126,7 @@ func (a *AgentAuth) Check() error {
 }
 
 var (
-	partyName = regexp.MustCompile(`^([a-z0-9]([a-z0-9-]*[a-z0-9])?\.)+[a-z]([a-z0-9-]*[a-z0-9])?$`)
+	partyName = value.Form(`^([a-z0-9]([a-z0-9-]*[a-z0-9])?\.)+[a-z]([a-z0-9-]*[a-z0-9])?$`)
 	errParty  = errors.New("passkeys are made for the name of a venue: write its URL as agentauth.issuer, such as https://venue.example.org, or http://localhost:8080 on this machine alone; an IP address is no name")
 )
 
@@ -138,7 +138,7 @@ func (a *AgentAuth) Party() (name, origin string, err error) {
 		return "", "", errParty
 	}
 	name = strings.ToLower(u.Hostname())
-	if name != "localhost" && (u.Scheme != "https" || !partyName.MatchString(name)) {
+	if name != "localhost" && (u.Scheme != "https" || !partyName().MatchString(name)) {
 		return "", "", errParty
 	}
 	origin = u.Scheme + "://" + name
@@ -166,7 +166,7 @@ func checkURL(text string) error {
 
 // Check says what is wrong with a capability.
 func (c *AgentCapability) Check() error {
-	if c.Name != "" && !agentCapabilityName.MatchString(c.Name) {
+	if c.Name != "" && !agentCapabilityName().MatchString(c.Name) {
 		return form.In("name", fmt.Errorf("%q names no capability: give 1 to 64 of a-z, 0-9 and _", c.Name))
 	}
 	for key, list := range map[string]caps.Declared{"caps": c.Caps, "within": c.Within} {

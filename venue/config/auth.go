@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"net"
 	"net/url"
-	"regexp"
 	"slices"
 	"time"
 
 	"usher/caps"
+	"usher/caps/value"
 	"usher/runtime/endpoint"
 	"usher/tools/form"
 	"usher/ucan"
@@ -74,11 +74,11 @@ type Provider struct {
 	Claim        string          `json:"claim,omitempty" example:"email" jsonschema:"Which claim says who somebody is. Of email, only a verified one counts. Default: sub."`
 }
 
-var providerName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,31}$`)
+var providerName = value.Form(`^[a-z0-9][a-z0-9-]{0,31}$`)
 
 // Check says what is wrong with a provider.
 func (p *Provider) Check() error {
-	if !providerName.MatchString(p.Name) {
+	if !providerName().MatchString(p.Name) {
 		return form.In("name", fmt.Errorf("%q names no provider: give 1 to 32 of a-z, 0-9 and -", p.Name))
 	}
 	at, err := url.Parse(p.Issuer)

@@ -5,18 +5,18 @@ import (
 	"context"
 	"errors"
 	"maps"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"usher/caps/value"
 	"usher/runtime/endpoint"
 	"usher/tools/form"
 	"usher/tools/schema"
 )
 
 // secretName finds settings that are secret by their name.
-var secretName = regexp.MustCompile(`(?i)(key|token|secret|password|credential)s?$`)
+var secretName = value.Form(`(?i)(key|token|secret|password|credential)s?$`)
 
 func (l *linter) models(providers []string, check func(model string) error) {
 	for _, name := range slices.Sorted(maps.Keys(l.config.Models)) {
@@ -31,7 +31,7 @@ func (l *linter) models(providers []string, check func(model string) error) {
 		}
 		for _, setting := range slices.Sorted(maps.Keys(m.Settings)) {
 			value, ok := m.Settings[setting].(string)
-			if !ok || !secretName.MatchString(setting) || isReference(value) || slices.Contains(literal, setting) {
+			if !ok || !secretName().MatchString(setting) || isReference(value) || slices.Contains(literal, setting) {
 				continue
 			}
 			message, advice := setting+" stands in the file for everyone who can read it", "put it into the environment and write "+setting+": env:NAME"

@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"usher/caps"
+	"usher/caps/value"
 	"usher/tools/agents"
 	"usher/tools/form"
 )
@@ -56,7 +56,7 @@ const (
 
 var (
 	hookEvents = []string{RunCompleted, RunFailed, RunCancelled, RunWaiting}
-	hookName   = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,63}$`)
+	hookName   = value.Form(`^[a-z0-9][a-z0-9-]{0,63}$`)
 )
 
 var errHookSecret = form.In("secret", errors.New("a secret never stands here: write secret:NAME, and keep it with usher secrets set NAME"))
@@ -85,7 +85,7 @@ func (w *Webhooks) Check() error {
 func (h *HookIn) Check() error {
 	_, bounded := h.Caps.Set()
 	switch {
-	case h.ID != "" && !hookName.MatchString(h.ID):
+	case h.ID != "" && !hookName().MatchString(h.ID):
 		return form.In("id", fmt.Errorf("%q names no webhook: give 1 to 64 of a-z, 0-9 and -", h.ID))
 	case h.Secret != "" && !isSecret(h.Secret):
 		return errHookSecret
@@ -106,7 +106,7 @@ func (*HookIn) Refine(s *jsonschema.Schema) { s.OneOf = form.OneOf("agent", "op"
 
 // Check says what is wrong with the webhook itself.
 func (h *HookOut) Check() error {
-	if h.ID != "" && !hookName.MatchString(h.ID) {
+	if h.ID != "" && !hookName().MatchString(h.ID) {
 		return form.In("id", fmt.Errorf("%q names no webhook: give 1 to 64 of a-z, 0-9 and -", h.ID))
 	}
 	if h.Secret != "" && !isSecret(h.Secret) {

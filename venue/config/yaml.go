@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
 
+	"usher/caps/value"
 	"usher/tools/form"
 )
 
@@ -203,9 +203,9 @@ func (c *converter) add(n, item *form.Node) error {
 var (
 	// jsonNumber is a number that every reader of YAML and JSON takes for the
 	// same one.
-	jsonNumber = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$`)
+	jsonNumber = value.Form(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$`)
 	// someNumber is what YAML 1.1 or 1.2, or a reader of them, takes for a number.
-	someNumber = regexp.MustCompile(`^[-+]?(0[xX][0-9a-fA-F_]+|0[oO][0-7_]+|0[bB][01_]+|[0-9][0-9_]*(\.[0-9_]*)?([eE][-+]?[0-9]+)?|\.[0-9][0-9_]*([eE][-+]?[0-9]+)?|\.(inf|Inf|INF|nan|NaN|NAN))$`)
+	someNumber = value.Form(`^[-+]?(0[xX][0-9a-fA-F_]+|0[oO][0-7_]+|0[bB][01_]+|[0-9][0-9_]*(\.[0-9_]*)?([eE][-+]?[0-9]+)?|\.[0-9][0-9_]*([eE][-+]?[0-9]+)?|\.(inf|Inf|INF|nan|NaN|NAN))$`)
 )
 
 // scalar reads a scalar by YAML 1.2. Numbers that only some readers take for
@@ -225,9 +225,9 @@ func (c *converter) scalar(n *yaml.Node, out *form.Node) error {
 		out.Kind, out.Text = form.Boolean, "false"
 	default:
 		switch {
-		case jsonNumber.MatchString(n.Value):
+		case jsonNumber().MatchString(n.Value):
 			out.Kind = form.Number
-		case someNumber.MatchString(n.Value):
+		case someNumber().MatchString(n.Value):
 			return c.src.fault(out.At, "this is a number to some readers of YAML, and text or another number to others: write it in plain decimal digits, or in quotes as text")
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
-	"html/template"
 	"net/http"
 	"net/url"
 	"strings"
@@ -68,7 +67,7 @@ type shown struct {
 //go:embed login.html
 var text string
 
-var page = template.Must(template.New("login").Parse(text))
+var page = face.Page("login", text, nil)
 
 // page says who is signed in, or how to.
 func (f *Face) page(w http.ResponseWriter, r *http.Request) { f.show(w, r, http.StatusOK, nil) }
@@ -86,7 +85,7 @@ func (f *Face) show(w http.ResponseWriter, r *http.Request, status int, failed e
 		s.Who, s.Since, s.Forgery = p.DID().String(), in.Since.UTC().Format("2006-01-02 15:04 UTC"), in.Forgery
 	}
 	var b bytes.Buffer
-	if err := page.Execute(&b, s); err != nil {
+	if err := page().Execute(&b, s); err != nil {
 		face.Of(err).WriteTo(w)
 		return
 	}

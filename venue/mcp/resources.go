@@ -13,6 +13,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"usher/caps/value"
 	"usher/tools/content"
 	"usher/tools/fault"
 )
@@ -44,7 +45,7 @@ var values = Resource{
 	MIME: "application/json", Operation: opRead,
 }
 
-var variable = regexp.MustCompile(`\{(\+?)([A-Za-z]+)\}`)
+var variable = value.Form(`\{(\+?)([A-Za-z]+)\}`)
 
 // compile reads the template.
 func (r *Resource) compile() error {
@@ -52,7 +53,7 @@ func (r *Resource) compile() error {
 	form.WriteString("^")
 	last := 0
 	r.vars = nil
-	for _, at := range variable.FindAllStringSubmatchIndex(r.URI, -1) {
+	for _, at := range variable().FindAllStringSubmatchIndex(r.URI, -1) {
 		form.WriteString(regexp.QuoteMeta(r.URI[last:at[0]]))
 		if at[2] < at[3] {
 			form.WriteString("(.+)")

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"regexp"
 	"slices"
 	"strconv"
 
@@ -52,7 +51,7 @@ func body(w http.ResponseWriter, r *http.Request) (json.RawMessage, error) {
 	return raw, nil
 }
 
-var inPath = regexp.MustCompile(`\{([A-Za-z]+)(?:\.\.\.)?\}`)
+var inPath = value.Form(`\{([A-Za-z]+)(?:\.\.\.)?\}`)
 
 // input is the input of the operation that a route is: its body, with the fields that the
 // path and the query have. A field stands in one of them.
@@ -63,7 +62,7 @@ func (rt *route) input(f *Face, w http.ResponseWriter, r *http.Request) (json.Ra
 	}
 	types := f.fields[rt.op]
 	more := make(map[string]json.RawMessage)
-	for _, found := range inPath.FindAllStringSubmatch(rt.path, -1) {
+	for _, found := range inPath().FindAllStringSubmatch(rt.path, -1) {
 		if more[found[1]], err = types.read(found[1], r.PathValue(found[1])); err != nil {
 			return nil, err
 		}

@@ -3,11 +3,11 @@ package rest
 import (
 	"bytes"
 	"encoding/json"
-	"html/template"
 	"net/http"
 	"strings"
 
 	"usher/venue"
+	"usher/venue/face"
 )
 
 // listed is a route as people are shown it.
@@ -17,7 +17,7 @@ type listed struct {
 }
 
 // docs is the page that shows the document: it loads nothing from anywhere.
-var docs = template.Must(template.New("docs").Parse(`<!doctype html>
+var docs = face.Page("docs", `<!doctype html>
 <html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <title>{{.Name}}: REST</title>
 <style>
@@ -32,12 +32,12 @@ summary{cursor:pointer;padding:.2rem 0}b{display:inline-block;min-width:4.2rem}
 {{with .Input}}<p>Takes, in the address or the body:</p><pre>{{.}}</pre>{{end}}{{with .Output}}<p>Answers:</p><pre>{{.}}</pre>{{end}}
 </details>
 {{end}}</html>
-`))
+`, nil)
 
 // shown sends the page.
 func (f *Face) shown(_ *venue.Principal, w http.ResponseWriter, _ *http.Request) error {
 	var page bytes.Buffer
-	err := docs.Execute(&page, struct {
+	err := docs().Execute(&page, struct {
 		Name, DID string
 		Routes    []listed
 	}{f.door.Venue.Name(), f.door.Venue.DID().String(), f.listed})

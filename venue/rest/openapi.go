@@ -5,11 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"usher/caps/value"
 	"usher/tools"
 	"usher/venue"
 	"usher/venue/face"
@@ -30,7 +30,7 @@ type schema struct {
 	AllOf                json.RawMessage            `json:"allOf,omitempty"`
 }
 
-var wildcard = regexp.MustCompile(`\.\.\.\}`)
+var wildcard = value.Form(`\.\.\.\}`)
 
 // document is the OpenAPI 3.1 document of the routes, with the schemas of the operations
 // that they are.
@@ -38,7 +38,7 @@ func document(ops map[string]*tools.Operation) (json.RawMessage, error) {
 	paths := make(object)
 	for i := range routes {
 		rt := &routes[i]
-		at := Prefix + wildcard.ReplaceAllString(rt.path, "}")
+		at := Prefix + wildcard().ReplaceAllString(rt.path, "}")
 		item, _ := paths[at].(object)
 		if item == nil {
 			item = make(object)
@@ -116,7 +116,7 @@ func (rt *route) document(op *tools.Operation) (object, error) {
 		delete(fields.Properties, name)
 		fields.Required = slices.DeleteFunc(fields.Required, func(r string) bool { return r == name })
 	}
-	for _, found := range inPath.FindAllStringSubmatch(rt.path, -1) {
+	for _, found := range inPath().FindAllStringSubmatch(rt.path, -1) {
 		take(found[1], "path", true)
 	}
 	for _, name := range rt.query {

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -30,7 +29,7 @@ func newConstraints(l caps.Limits) Constraints {
 }
 
 // field is a name that a policy can select; "with" is the resource there.
-var field = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+var field = value.Form(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // maxField bounds a name, and a value that may become a part of a resource, in bytes.
 const maxField = 128
@@ -52,7 +51,7 @@ func ParseConstraints(raw json.RawMessage) (Constraints, error) {
 	var unknown []string
 	when := make(map[string]any, len(fields))
 	for name, v := range fields {
-		if len(name) > maxField || !field.MatchString(name) || name == "with" {
+		if len(name) > maxField || !field().MatchString(name) || name == "with" {
 			return Constraints{}, refuse(InvalidRequest, "a constraint on %s is not taken: it is on an argument whose name has letters, digits and _, and is not with", value.Quote(name))
 		}
 		ops, isObject := v.(map[string]any)
@@ -244,7 +243,7 @@ func (c Constraints) given(one caps.Capability) (caps.Capability, error) {
 		if !fixed {
 			break
 		}
-		if len(text) > maxField || !segment.MatchString(text) {
+		if len(text) > maxField || !segment().MatchString(text) {
 			return caps.Capability{}, refuse(InvalidRequest, "the value of %s cannot stand in the path of a resource", name)
 		}
 		segments = append(segments, text)
@@ -253,7 +252,7 @@ func (c Constraints) given(one caps.Capability) (caps.Capability, error) {
 }
 
 // segment is a value that may become a part of a resource.
-var segment = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
+var segment = value.Form(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
 
 // limited is a capability under the constraints.
 func (c Constraints) limited(one caps.Capability) (caps.Capability, error) {

@@ -6,9 +6,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
-	"regexp"
 	"strings"
 
+	"usher/caps/value"
 	"usher/tools"
 	"usher/tools/fault"
 	"usher/tools/reach"
@@ -43,9 +43,9 @@ const (
 
 // forms of what goes into a key, a header and a scheme (RFC 9110).
 var (
-	idForm     = regexp.MustCompile(`^[A-Za-z0-9._~-]{1,64}$`)
-	headerForm = regexp.MustCompile(`^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$`)
-	schemeForm = regexp.MustCompile(`^[A-Za-z0-9!#$%&'*+.^_|~-]{1,32}$`)
+	idForm     = value.Form(`^[A-Za-z0-9._~-]{1,64}$`)
+	headerForm = value.Form(`^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$`)
+	schemeForm = value.Form(`^[A-Za-z0-9!#$%&'*+.^_|~-]{1,32}$`)
 )
 
 func wrong(format string, args ...any) error {
@@ -56,15 +56,15 @@ func wrong(format string, args ...any) error {
 // with each connection.
 func (p *Pushes) check(ctx context.Context, in *Push) error {
 	switch {
-	case !idForm.MatchString(in.ID):
+	case !idForm().MatchString(in.ID):
 		return wrong("id is none of a push: give 1 to 64 letters, digits, and . _ ~ -")
 	case len(in.URL) > maxURL:
 		return wrong("url has %d bytes, at most %d", len(in.URL), maxURL)
-	case len(in.Token) > maxToken || in.Token != "" && !headerForm.MatchString(in.Token):
+	case len(in.Token) > maxToken || in.Token != "" && !headerForm().MatchString(in.Token):
 		return wrong("token is none that a header takes: give 1 to %d printable characters of ASCII", maxToken)
-	case len(in.Credentials) > maxCred || in.Credentials != "" && !headerForm.MatchString(in.Credentials):
+	case len(in.Credentials) > maxCred || in.Credentials != "" && !headerForm().MatchString(in.Credentials):
 		return wrong("credentials are none that a header takes: give 1 to %d printable characters of ASCII", maxCred)
-	case in.Scheme != "" && !schemeForm.MatchString(in.Scheme), in.Scheme == "" && in.Credentials != "":
+	case in.Scheme != "" && !schemeForm().MatchString(in.Scheme), in.Scheme == "" && in.Credentials != "":
 		return wrong("the scheme of the authentication is none, for example Bearer")
 	}
 	if err := reach.Check(ctx, in.URL, p.mayBePrivate(in.URL)); err != nil {

@@ -3,9 +3,9 @@ package visit
 import (
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"strings"
 
+	"usher/caps/value"
 	"usher/venue/cli"
 )
 
@@ -44,11 +44,11 @@ func (s *stage) printSteps(p *cli.Page, steps []step) {
 }
 
 // said takes the code and the message out of what the bank says of a refusal.
-var said = regexp.MustCompile(`the server answers (\d+ \w+): ([^.:;[]*)`)
+var said = value.Form(`the server answers (\d+ \w+): ([^.:;[]*)`)
 
 // told is what came of a step, in a line.
 func (s *step) told() string {
-	if m := said.FindStringSubmatch(s.Words); m != nil {
+	if m := said().FindStringSubmatch(s.Words); m != nil {
 		return m[1] + ": " + strings.TrimSpace(m[2])
 	}
 	if s.Outcome == denied || s.Outcome == refused {
@@ -99,10 +99,10 @@ func and(a, b string) string {
 	return a + ", " + b
 }
 
-var sentence = regexp.MustCompile(`^.*?\.( |$)`)
+var sentence = value.Form(`^.*?\.( |$)`)
 
 func firstSentence(text string) string {
-	if m := sentence.FindString(text); m != "" {
+	if m := sentence().FindString(text); m != "" {
 		return m
 	}
 	return text
