@@ -1,10 +1,12 @@
-package value
+package caps_test
 
 import (
 	"runtime"
 	"strconv"
 	"strings"
 	"testing"
+
+	"usher/caps/value"
 )
 
 // What a text decodes to is never much heavier than it is counted, whatever it is
@@ -18,13 +20,13 @@ func TestWeight(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			text := []byte("[" + strings.Repeat(part+",", 1<<18/len(part)) + part + "]")
 			before := heap()
-			v, err := Decode(text, MaxDepth)
+			v, err := value.Decode(text, value.MaxDepth)
 			took := heap() - before
 			runtime.KeepAlive(v)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if weight := Weight(text); took > weight*5/4 || weight > 4*took || weight > MaxRatio*int64(len(text)) {
+			if weight := value.Weight(text); took > weight*5/4 || weight > 4*took || weight > value.MaxRatio*int64(len(text)) {
 				t.Errorf("Weight = %d KiB for a text of %d KiB, which takes %d KiB", weight>>10, len(text)>>10, took>>10)
 			}
 		})

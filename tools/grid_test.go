@@ -1,4 +1,4 @@
-package grid
+package tools_test
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 
 	"usher/caps"
 	"usher/tools"
+	"usher/tools/grid"
 	"usher/tools/toolstest"
 	"usher/ucan"
 )
@@ -20,7 +21,7 @@ import (
 // desk runs what it is given through the gate and remembers what it was asked.
 type desk struct{ asked []string }
 
-var _ Jobs = (*desk)(nil)
+var _ grid.Jobs = (*desk)(nil)
 
 func (d *desk) Run(ctx context.Context, call tools.Call, operation string, input json.RawMessage) (json.RawMessage, error) {
 	d.asked = append(d.asked, "run "+operation+" "+string(input))
@@ -28,14 +29,14 @@ func (d *desk) Run(ctx context.Context, call tools.Call, operation string, input
 	return result.Output, err
 }
 
-func (d *desk) Start(_ context.Context, _ tools.Call, operation string, input json.RawMessage) (Status, error) {
+func (d *desk) Start(_ context.Context, _ tools.Call, operation string, input json.RawMessage) (grid.Status, error) {
 	d.asked = append(d.asked, "start "+operation+" "+string(input))
-	return Status{ID: "0a1b", Op: operation, Status: "STARTED", Created: 1, Updated: 2}, nil
+	return grid.Status{ID: "0a1b", Op: operation, Status: "STARTED", Created: 1, Updated: 2}, nil
 }
 
-func (d *desk) Status(_ context.Context, _ tools.Call, id string) (Status, error) {
+func (d *desk) Status(_ context.Context, _ tools.Call, id string) (grid.Status, error) {
 	d.asked = append(d.asked, "status "+id)
-	return Status{ID: id, Status: "COMPLETE", Created: 1, Updated: 2, Output: json.RawMessage(`{"a":1.50}`)}, nil
+	return grid.Status{ID: id, Status: "COMPLETE", Created: 1, Updated: 2, Output: json.RawMessage(`{"a":1.50}`)}, nil
 }
 
 func (d *desk) Result(_ context.Context, _ tools.Call, id string, timeout time.Duration) (json.RawMessage, error) {
@@ -43,31 +44,31 @@ func (d *desk) Result(_ context.Context, _ tools.Call, id string, timeout time.D
 	return json.RawMessage(`[1]`), nil
 }
 
-func (d *desk) List(_ context.Context, _ tools.Call, q Query) (Listing, error) {
+func (d *desk) List(_ context.Context, _ tools.Call, q grid.Query) (grid.Listing, error) {
 	d.asked = append(d.asked, fmt.Sprintf("list %d %q", q.Limit, q.Cursor))
-	return Listing{Jobs: []Job{{ID: "0a1b", Kind: "turn", Status: "PAUSED", Created: 1, Updated: 2}}, Cursor: "0a1b"}, nil
+	return grid.Listing{Jobs: []grid.Job{{ID: "0a1b", Kind: "turn", Status: "PAUSED", Created: 1, Updated: 2}}, Cursor: "0a1b"}, nil
 }
 
-func (d *desk) manage(what, id string) (Status, error) {
+func (d *desk) manage(what, id string) (grid.Status, error) {
 	d.asked = append(d.asked, what+" "+id)
-	return Status{ID: id, Status: "PAUSED", Created: 1, Updated: 2}, nil
+	return grid.Status{ID: id, Status: "PAUSED", Created: 1, Updated: 2}, nil
 }
 
-func (d *desk) Cancel(_ context.Context, _ tools.Call, id string) (Status, error) {
+func (d *desk) Cancel(_ context.Context, _ tools.Call, id string) (grid.Status, error) {
 	return d.manage("cancel", id)
 }
 
-func (d *desk) Pause(_ context.Context, _ tools.Call, id string, wait time.Duration) (Status, error) {
+func (d *desk) Pause(_ context.Context, _ tools.Call, id string, wait time.Duration) (grid.Status, error) {
 	return d.manage("pause "+wait.String(), id)
 }
 
-func (d *desk) Resume(_ context.Context, _ tools.Call, id string) (Status, error) {
+func (d *desk) Resume(_ context.Context, _ tools.Call, id string) (grid.Status, error) {
 	return d.manage("resume", id)
 }
 
-func (d *desk) Outcome(_ context.Context, _ tools.Call, in Outcome) (Said, error) {
+func (d *desk) Outcome(_ context.Context, _ tools.Call, in grid.Outcome) (grid.Said, error) {
 	d.asked = append(d.asked, "outcome "+in.ID+" "+in.Call+" "+in.Outcome)
-	return Said{ID: in.ID, Call: in.Call, Outcome: in.Outcome}, nil
+	return grid.Said{ID: in.ID, Call: in.Call, Outcome: in.Outcome}, nil
 }
 
 type note struct {
@@ -91,7 +92,7 @@ func invoke(t *testing.T, d *desk, held caps.Set, op, input string) (string, err
 			return []caps.Request{caps.NeedOn("crud/read", at)}
 		},
 		func(_ context.Context, _ tools.Call, in note) (string, error) { return in.Path.String(), nil })
-	if err := registry.Register(append(Operations(d), read)...); err != nil {
+	if err := registry.Register(append(grid.Operations(d), read)...); err != nil {
 		t.Fatal(err)
 	}
 	g, mint := toolstest.NewGate(registry, nil)
@@ -212,7 +213,7 @@ func TestOffered(t *testing.T) {
 	}
 	for _, tt := range tests {
 		var got []string
-		for _, op := range Operations(new(desk)) {
+		for _, op := range grid.Operations(new(desk)) {
 			if op.CouldAllow(caps.Of(caps.MustCapability(tt.with, tt.can))) {
 				got = append(got, op.Name())
 			}

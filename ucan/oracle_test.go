@@ -1,8 +1,4 @@
-// Package oracle compares ucan with go-ucan, the implementation of UCAN 1.0 in
-// Go: what Usher reads go-ucan reads, field by field the same, and what Usher
-// allows go-ucan's ExecutionAllowed allows. Usher has go-ucan write its tokens;
-// reading and deciding are its own. It holds tests only.
-package oracle
+package ucan_test
 
 import (
 	"bytes"
@@ -29,6 +25,10 @@ import (
 	"usher/ucan"
 	"usher/venue/store/memory"
 )
+
+// go-ucan, the implementation of UCAN 1.0 in Go, is an oracle here: what Usher reads go-ucan
+// reads, field by field the same, and what Usher allows go-ucan's ExecutionAllowed allows.
+// Usher has go-ucan write its tokens; reading and deciding are its own.
 
 // person has one key in both implementations.
 type person struct {

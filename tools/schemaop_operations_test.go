@@ -1,4 +1,4 @@
-package schemaop
+package tools_test
 
 import (
 	"encoding/json"
@@ -8,6 +8,7 @@ import (
 	"usher/caps"
 	"usher/tools"
 	"usher/tools/schema"
+	"usher/tools/schemaop"
 	"usher/tools/toolstest"
 	"usher/ucan"
 )
@@ -19,7 +20,7 @@ func invokeAs(t *testing.T, held caps.Set, op, input string) (json.RawMessage, e
 		t.Fatal(err)
 	}
 	registry := new(tools.Registry)
-	if err := registry.Register(Operations()...); err != nil {
+	if err := registry.Register(schemaop.Operations()...); err != nil {
 		t.Fatal(err)
 	}
 	g, mint := toolstest.NewGate(registry, nil)
@@ -28,7 +29,7 @@ func invokeAs(t *testing.T, held caps.Set, op, input string) (json.RawMessage, e
 	return result.Output, err
 }
 
-func TestOperations(t *testing.T) {
+func TestSchemaopOperations(t *testing.T) {
 	tests := []struct{ name, op, input, want string }{
 		{"fits", "schema:validate", `{"schema":{"type":"number"},"value":1}`, `{"valid":true}`},
 		{"does not fit", "schema:validate", `{"schema":{"type":"number"},"value":"1"}`, `{"valid":false,"error":"expected number, got string"}`},
@@ -45,7 +46,7 @@ func TestOperations(t *testing.T) {
 		{"check finds", "schema:check", `{"schema":{"$ref":"http://x/y"}}`, `{"valid":false,"error":"schema: it refers to \"http://x/y\", which is not part of it: copy what it needs below $defs and write #/$defs/<name>"}`},
 	}
 	outputs := make(map[string]*schema.Schema)
-	for _, op := range Operations() {
+	for _, op := range schemaop.Operations() {
 		s, err := schema.Compile(t.Context(), op.OutputSchema(), nil)
 		if err != nil {
 			t.Fatal(err)
@@ -70,7 +71,7 @@ func TestOperations(t *testing.T) {
 }
 
 func TestOperationsNeedInvoke(t *testing.T) {
-	for _, op := range Operations() {
+	for _, op := range schemaop.Operations() {
 		_, err := invokeAs(t, caps.Of(caps.MustCapability("", "crud")), op.Name(), `{"schema":{},"value":1}`)
 		var denial *caps.Denial
 		if !errors.As(err, &denial) || denial.Ability != "invoke" {

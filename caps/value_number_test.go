@@ -1,4 +1,4 @@
-package value_test
+package caps_test
 
 import (
 	"encoding/json"

@@ -1,4 +1,4 @@
-package oracle
+package ucan_test
 
 import (
 	"bytes"

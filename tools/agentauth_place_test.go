@@ -1,10 +1,12 @@
-package agentauth
+package tools_test
 
 import (
 	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
+
+	"usher/tools/agentauth"
 )
 
 // One server has one spelling as a resource, and what is asked of is checked under it.
@@ -38,7 +40,7 @@ func TestRequirements(t *testing.T) {
 		"an end":             {"agentauth:revoke", `{"server":"b"}`, "agentauth/manage on agentauth/b"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for _, op := range Operations(nil) {
+			for _, op := range agentauth.Operations(nil) {
 				if op.Name() != tt.op {
 					continue
 				}
