@@ -14,17 +14,12 @@ const quoteMark = "[quoted] "
 // first line on that imitates the head of a section each line is marked: what
 // stands below a forged head would be read with it.
 func material(text string) string {
-	return mark(text, func(heads []int, line int) bool { return line >= heads[0] })
+	return mark(text, true)
 }
 
 // instruction returns a text that an agent is to follow: only the lines that
 // imitate a head are marked.
-func instruction(text string) string { return mark(text, isIn) }
-
-func isIn(heads []int, line int) bool {
-	_, found := slices.BinarySearch(heads, line)
-	return found
-}
+func instruction(text string) string { return mark(text, false) }
 
 // name returns a name or a label on one line.
 func name(text string) string {
@@ -39,9 +34,9 @@ func name(text string) string {
 	}, text))
 }
 
-// mark marks the lines of text that hold anything and for which is says so, by
-// the lines that imitate a head.
-func mark(text string, is func(heads []int, line int) bool) string {
+// mark marks the lines of text that imitate a head, or all from the first such one
+// on, where they hold anything.
+func mark(text string, onward bool) string {
 	heads := imitations(text)
 	if len(heads) == 0 {
 		return text
@@ -52,7 +47,8 @@ func mark(text string, is func(heads []int, line int) bool) string {
 		if end < 0 {
 			end = len(text)
 		}
-		if is(heads, line) && strings.TrimSpace(text[:end]) != "" {
+		_, imitates := slices.BinarySearch(heads, line)
+		if (imitates || onward && line >= heads[0]) && strings.TrimSpace(text[:end]) != "" {
 			b.WriteString(quoteMark)
 		}
 		_, size := utf8.DecodeRuneInString(text[end:])

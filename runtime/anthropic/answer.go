@@ -51,7 +51,7 @@ func (a *answer) Event(data []byte, mistake bool) (done bool, err error) {
 	if ev.Type == "error" || mistake {
 		return false, a.Told(data)
 	}
-	err = a.event(&ev, data)
+	err = a.event(&ev)
 	return a.complete, err
 }
 
@@ -69,7 +69,7 @@ func (a *answer) Whole(body []byte) error {
 
 // event takes one event of a stream. Kinds that are not known are passed over,
 // as the API's versioning policy asks for.
-func (a *answer) event(ev *event, data []byte) error {
+func (a *answer) event(ev *event) error {
 	switch ev.Type {
 	case "message_start":
 		a.Names(ev.Message.Model)
@@ -88,11 +88,7 @@ func (a *answer) event(ev *event, data []byte) error {
 	case "message_stop":
 		a.complete = true
 	case "message": // an answer in one piece, although a stream was asked for
-		m := new(whole)
-		if err := decode(data, m); err != nil {
-			return err
-		}
-		return a.message(m)
+		return a.message(&ev.whole)
 	}
 	return nil
 }

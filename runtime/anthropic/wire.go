@@ -68,12 +68,12 @@ type tool struct {
 	CacheControl json.RawMessage `json:"cache_control,omitempty"`
 }
 
-// event is one event of a stream.
+// event is one event of a stream, or an answer in one piece.
 type event struct {
-	Type         string `json:"type"`
-	Index        int64  `json:"index"`
-	Message      whole  `json:"message"`
-	ContentBlock block  `json:"content_block"`
+	whole
+	Index        int64 `json:"index"`
+	Message      whole `json:"message"`
+	ContentBlock block `json:"content_block"`
 	Delta        struct {
 		Type        string  `json:"type"`
 		Text        string  `json:"text"`
@@ -83,7 +83,6 @@ type event struct {
 		StopReason  string  `json:"stop_reason"`
 		StopDetails refusal `json:"stop_details"`
 	} `json:"delta"`
-	Usage usage `json:"usage"`
 }
 
 // whole is an answer in one piece, and how a stream begins.

@@ -44,12 +44,10 @@ func (h *Headers) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// keyWords mark the names of headers whose values are keys.
-var keyWords = []string{"authorization", "api-key", "apikey", "token", "secret", "cookie", "password"}
-
+// holdsKey tells by its name that the value of a header is a key.
 func holdsKey(name string) bool {
-	name = strings.ToLower(name)
-	return slices.ContainsFunc(keyWords, func(word string) bool { return strings.Contains(name, word) })
+	words := []string{"authorization", "api-key", "apikey", "token", "secret", "cookie", "password"}
+	return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(strings.ToLower(name), word) })
 }
 
 // ownHeaders are set by the request itself.

@@ -47,11 +47,10 @@ func (t *Telemetry) decided(ctx context.Context, span trace.Span, r *tools.Rulin
 	}
 	e, denial := r.Entry(), r.Denial()
 	verdict, operation := "", ""
-	switch {
-	case err == nil:
-		verdict = "allowed"
-	case isDenial(err):
+	if _, denied := errors.AsType[*caps.Denial](err); denied {
 		verdict = "denied"
+	} else if err == nil {
+		verdict = "allowed"
 	}
 	if e.Known {
 		operation = e.Operation
@@ -69,11 +68,6 @@ func (t *Telemetry) decided(ctx context.Context, span trace.Span, r *tools.Rulin
 		e.Reason = "" // of a guard: it may quote the input, too
 	}
 	span.SetAttributes(decision(&e, verdict)...)
-}
-
-func isDenial(err error) bool {
-	_, denied := errors.AsType[*caps.Denial](err)
-	return denied
 }
 
 func decision(e *tools.Entry, verdict string) (set attributes) {

@@ -1,11 +1,13 @@
 package wrap
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
@@ -69,7 +71,9 @@ func (r *recorder) record(ctx context.Context, req *runtime.Request, yield func(
 		if failed != nil {
 			e.Error = failureOf(failed)
 		}
-		failed = errors.Join(failed, r.write(&e, scrub))
+		if err := r.write(&e, scrub); err != nil {
+			failed = errors.Join(failed, fmt.Errorf("write cassette: %w", err))
+		}
 	}
 	if failed != nil {
 		yield(runtime.Chunk{}, failed)
@@ -78,19 +82,17 @@ func (r *recorder) record(ctx context.Context, req *runtime.Request, yield func(
 
 func (r *recorder) write(e *entry, scrub func(string) string) error {
 	scrubbed, err := e.rewritten(scrub)
-	var line []byte
-	if err == nil {
-		line, err = value.Encode(entry{e.Request, scrubbed})
-	}
-	if err == nil {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		_, err = r.w.Write(append(line, '\n'))
-	}
 	if err != nil {
-		return fmt.Errorf("write cassette: %w", err)
+		return err
 	}
-	return nil
+	line, err := value.Encode(entry{e.Request, scrubbed})
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_, err = r.w.Write(append(line, '\n'))
+	return err
 }
 
 // secretForms find secrets by their form. Group 1 is what is secret. They
@@ -136,4 +138,63 @@ func scrubber(ctx context.Context, secrets func(context.Context) []string) func(
 		}
 		return text
 	}
+}
+
+// recording is an answer that is put together from its pieces. Waits are no part
+// of it.
+type recording struct {
+	text, reasoning strings.Builder
+	calls           []recordedCall
+	last            runtime.Chunk // with usage, finish and model
+	size            int           // bytes
+}
+
+type recordedCall struct {
+	index     int
+	id, name  string
+	arguments []byte
+}
+
+func (a *recording) add(c *runtime.Chunk) {
+	a.text.WriteString(c.Text)
+	a.reasoning.WriteString(c.Reasoning)
+	a.size += len(c.Text) + len(c.Reasoning) + len(c.Finish) + len(c.Model) + 1 // an empty piece takes work, too
+	if c.Call != nil {
+		i := slices.IndexFunc(a.calls, func(other recordedCall) bool { return other.index == c.Call.Index })
+		if i < 0 {
+			i = len(a.calls)
+			a.calls = append(a.calls, recordedCall{index: c.Call.Index})
+		}
+		call := &a.calls[i]
+		call.id, call.name = call.id+c.Call.ID, call.name+c.Call.Name
+		call.arguments = append(call.arguments, c.Call.Arguments...)
+		a.size += len(c.Call.ID) + len(c.Call.Name) + len(c.Call.Arguments)
+	}
+	if c.Usage != nil {
+		used := *c.Usage
+		a.last.Usage = &used
+	}
+	a.last.Finish, a.last.Model = cmp.Or(c.Finish, a.last.Finish), cmp.Or(c.Model, a.last.Model)
+}
+
+// chunks are the answer in as few pieces as it can have, which nobody else holds.
+func (a *recording) chunks() (out []runtime.Chunk) {
+	if a.reasoning.Len() > 0 {
+		out = append(out, runtime.Chunk{Reasoning: a.reasoning.String()})
+	}
+	if a.text.Len() > 0 {
+		out = append(out, runtime.Chunk{Text: a.text.String()})
+	}
+	for i := range a.calls {
+		c := &a.calls[i]
+		out = append(out, runtime.Chunk{Call: &runtime.CallDelta{Index: c.index, ID: c.id, Name: c.name, Arguments: string(c.arguments)}})
+	}
+	if last := a.last; last != (runtime.Chunk{}) {
+		if last.Usage != nil {
+			used := *last.Usage
+			last.Usage = &used
+		}
+		out = append(out, last)
+	}
+	return out
 }

@@ -146,11 +146,9 @@ type Failing struct {
 	Code  string `json:"errorCode"`
 }
 
-// Giver is an agent that another has its capabilities from.
-type Giver struct {
-	AgentID string `json:"agentId"`
-	Status  string `json:"status"` // of a life that is no more: [Terminated]
-}
+// Giver is an agent that another has its capabilities from. A life that is no more
+// is [Terminated].
+type Giver = State
 
 // MaxPage is the most agents that a page of agent:list has.
 const MaxPage = 1000

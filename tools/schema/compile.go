@@ -27,16 +27,9 @@ type compiler struct {
 	document any
 	parts    map[string]*part  // by JSON pointer
 	ids      map[string]string // absolute address, or that with #anchor, to JSON pointer
-	pending  []reference
-	patterns int // bytes
+	pending  []func()          // each resolves a $ref
+	patterns int               // bytes
 	err      error
-}
-
-// reference is a $ref that is not resolved yet.
-type reference struct {
-	from *part
-	to   string
-	base *url.URL
 }
 
 var always, never = new(part), &part{never: true}
@@ -74,9 +67,9 @@ func compile(ctx context.Context, document any, charge Charge) (*part, error) {
 	c.ids[base.String()] = ""
 	root := c.part(document, "", base)
 	for len(c.pending) > 0 && c.err == nil {
-		r := c.pending[0]
+		resolve := c.pending[0]
 		c.pending = c.pending[1:]
-		r.from.all[0] = c.resolve(r)
+		resolve()
 	}
 	return root, c.err
 }
@@ -156,10 +149,10 @@ func (c *compiler) identify(raw map[string]any, at string, base *url.URL) *url.U
 	return base
 }
 
-func (c *compiler) resolve(r reference) *part {
-	u, err := r.base.Parse(r.to)
+func (c *compiler) resolve(ref string, base *url.URL) *part {
+	u, err := base.Parse(ref)
 	if err != nil {
-		c.err = fmt.Errorf("$ref %q: %w", r.to, err)
+		c.err = fmt.Errorf("$ref %q: %w", ref, err)
 		return nil
 	}
 	if at, ok := c.ids[u.String()]; ok {

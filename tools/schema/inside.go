@@ -50,10 +50,10 @@ func (j *judge) parts(p *part, key string, found func(*part)) {
 	if known {
 		found(sub)
 	}
-	for _, by := range p.patterns {
-		if j.spend(by.pattern.cost(key)) && by.pattern.MatchString(key) {
+	for pattern, sub := range p.patterns {
+		if j.spend(pattern.cost(key)) && pattern.MatchString(key) {
 			known = true
-			found(by.part)
+			found(sub)
 		}
 	}
 	if sub := p.subs["additionalProperties"]; !known && sub != nil {

@@ -29,18 +29,13 @@ type part struct {
 	counts   map[string]int      // the same as numbers of things
 	values   map[string]values
 	pattern  *pattern
-	patterns []patternPart
+	patterns map[*pattern]*part // of properties
 }
 
 // values are those of an enum or a const.
 type values struct {
 	words string
 	keys  map[string]bool
-}
-
-type patternPart struct {
-	pattern *pattern
-	part    *part
 }
 
 // holders are the keywords that hold schemas, and how: one, a list, or some by name.
@@ -65,7 +60,7 @@ func (c *compiler) fill(p *part, at string, base *url.URL) {
 	ref, refers := p.raw["$ref"].(string)
 	if refers {
 		p.all, p.refs = []*part{always}, true
-		c.pending = append(c.pending, reference{p, ref, base})
+		c.pending = append(c.pending, func() { p.all[0] = c.resolve(ref, base) })
 	}
 	if refers && c.draft <= 7 { // which hides what stands beside it
 		p.raw = map[string]any{"$defs": p.raw["$defs"], "definitions": p.raw["definitions"]}
@@ -96,8 +91,11 @@ func (c *compiler) fill(p *part, at string, base *url.URL) {
 	if text, ok := p.raw["pattern"].(string); ok {
 		p.pattern = c.pattern(text, at+"/pattern")
 	}
-	for name, sub := range p.named["patternProperties"] {
-		p.patterns = append(p.patterns, patternPart{c.pattern(name, at+"/patternProperties"+value.Pointer(name)), sub})
+	if named := p.named["patternProperties"]; len(named) > 0 {
+		p.patterns = make(map[*pattern]*part, len(named))
+		for name, sub := range named {
+			p.patterns[c.pattern(name, at+"/patternProperties"+value.Pointer(name))] = sub
+		}
 	}
 	// The drafts spell the schemas of items by place in two ways.
 	p.first, p.items = p.lists["prefixItems"], p.subs["items"]

@@ -61,15 +61,7 @@ func (t *Tree) Revision(ctx context.Context, owner string, r caps.Resource) (rev
 
 // get writes the value at r to out, if there is one.
 func (t *Tree) get(ctx context.Context, owner string, r caps.Resource, out *sink) (rev uint64, err error) {
-	v, err := t.look(ctx)
-	if err != nil {
-		return 0, err
-	}
-	defer v.close()
-	n, rev, err := v.resolve(ctx, owner, r)
-	if err == nil && rev != 0 && out != nil {
-		err = v.stream(ctx, n, out)
-	}
+	rev, _, err = t.source(ctx, owner, r, false, out)
 	return rev, err
 }
 

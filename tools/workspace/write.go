@@ -64,7 +64,7 @@ func (t *Tree) source(ctx context.Context, owner string, r caps.Resource, progra
 	}
 	defer v.close()
 	n, rev, err := v.resolve(ctx, owner, r)
-	if err == nil && rev != 0 {
+	if err == nil && rev != 0 && out != nil {
 		err = v.stream(ctx, n, out)
 	}
 	if err != nil || t.author == nil || !program {
