@@ -1,6 +1,7 @@
 package approvals
 
 import (
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -44,6 +45,54 @@ func TestRequestsFiledAtOnceAreBounded(t *testing.T) {
 		marks, _, err := st.Under("").PageKeys(t.Context(), openKey(owner, ""), "", 100)
 		if err != nil || len(marks) != tt.want {
 			t.Errorf("of %d agents %d requests wait, %v; want %d", tt.agents, len(marks), err, tt.want)
+		}
+	}
+}
+
+// A batch that was made while there was room is written no more once another request is filed.
+func TestABatchFilesNoRequestTooMany(t *testing.T) {
+	key, err := ucan.KeyFromSeed([]byte(strings.Repeat("k", 32)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	owner := key.DID()
+	file := func(agent string) Swap {
+		return Swap{Owner: owner, File: &Filing{Agent: agent, Operation: "x", Input: json.RawMessage("{}"), Expires: time.Now().Add(time.Hour)}}
+	}
+	for name, files := range map[string]func(*Room) error{
+		"another batch": func(r *Room) error {
+			out, err := r.Swap(t.Context(), file("b"))
+			if err == nil {
+				_, err = r.Store.Apply(t.Context(), out.Expect, out.Put, out.Del)
+			}
+			return err
+		},
+		"a call": func(r *Room) error {
+			rec := record{Runner: owner.String(), Request: approvals.Request{
+				ID: "b", Status: approvals.Pending, Owner: owner.String(), Digest: "b", Agent: "b", Expires: time.Now().Add(time.Hour).UnixMilli(),
+			}}
+			if err := r.store(t.Context(), &rec, 0); fault.Of(err) != fault.Waiting {
+				return err
+			}
+			return nil
+		},
+	} {
+		st := memory.Open()
+		defer st.Close()
+		ids := 0
+		r := New(Options{Store: st.Under(""), Now: time.Now, Most: 1, NewID: func() (string, error) { ids++; return fmt.Sprint("id", ids), nil }})
+		first, err := r.Swap(t.Context(), file("a"))
+		if err == nil {
+			err = files(r)
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if moved, err := r.Store.Apply(t.Context(), first.Expect, first.Put, first.Del); err != nil || moved != countKey(owner.String()) {
+			t.Errorf("%s: the batch is written: moved %q, %v", name, moved, err)
+		}
+		if _, err := r.Swap(t.Context(), file("a")); fault.Of(err) != fault.Refused {
+			t.Errorf("%s: one more is filed: %v", name, err)
 		}
 	}
 }
