@@ -65,33 +65,24 @@ func (s *Set) UnmarshalJSON(data []byte) (err error) {
 
 // wire is a capability as it is written.
 type wire struct {
-	With string  `json:"with"`
-	Can  Ability `json:"can"`
-	wireTerms
-}
-
-type wireTerms struct {
+	With  string          `json:"with"`
+	Can   Ability         `json:"can"`
 	Ask   bool            `json:"ask,omitempty"`
 	When  json.RawMessage `json:"when,omitempty"`
 	Until string          `json:"until,omitempty"`
 	Deny  bool            `json:"deny,omitempty"`
 }
 
-func (t *terms) wire() (w wireTerms) {
-	if t == nil {
-		return w
+func (c Capability) wire() wire {
+	w := wire{With: c.with, Can: c.can, Ask: c.Asks(), Deny: c.Denies()}
+	if until := c.Until(); !until.IsZero() {
+		w.Until = until.Format(time.RFC3339)
 	}
-	w.Ask, w.Deny = t.ask, t.deny
-	if !t.until.IsZero() {
-		w.Until = t.until.Format(time.RFC3339)
-	}
-	if len(t.when) > 0 {
-		w.When = whenJSON(t.when)
+	if when := c.When(); len(when) > 0 {
+		w.When = whenJSON(when)
 	}
 	return w
 }
-
-func (c Capability) wire() wire { return wire{c.with, c.can, c.terms.wire()} }
 
 // MarshalJSON writes {"with":…,"can":…}, and the terms where there are any.
 func (c Capability) MarshalJSON() ([]byte, error) { return value.Encode(c.wire()) }

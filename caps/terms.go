@@ -50,12 +50,10 @@ func (c Capability) On(t Terms) (Capability, error) {
 	return c, nil
 }
 
-var errDenyAsks = errors.New("deny and ask contradict each other: write one of them")
-
 func (t *terms) check() error {
 	switch {
 	case t.deny && t.ask:
-		return errDenyAsks
+		return errors.New("deny and ask contradict each other: write one of them")
 	case t.until.IsZero():
 		return nil
 	}

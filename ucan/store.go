@@ -110,7 +110,7 @@ func (s *Store) Put(ctx context.Context, link *Link) error {
 		return fmt.Errorf("store token: %w", err)
 	}
 	token := keyToken + link.CID.key()
-	put := map[string][]byte{token: link.raw, expiryKey(link.exp, token): nil}
+	put := map[string][]byte{token: link.raw, keyExpiry + timeKey(link.exp) + token: nil}
 	for _, key := range link.indexed() {
 		put[key] = nil
 	}
@@ -256,9 +256,6 @@ func (d DID) key() string { return string(d.PublicKey()) }
 func timeKey(seconds int64) string {
 	return string(binary.BigEndian.AppendUint64(nil, uint64(seconds)))
 }
-
-// expiryKey is where the key of a token is listed that may go after a time.
-func expiryKey(expiry int64, key string) string { return keyExpiry + timeKey(expiry) + key }
 
 // indexed lists the keys below which a token can be found.
 func (l *Link) indexed() []string {

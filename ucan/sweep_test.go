@@ -79,7 +79,7 @@ func TestWrongClocks(t *testing.T) {
 			wantErr(t, err, nil)
 			// As earlier states listed them.
 			for _, key := range []string{keyRevocation + native.CID.key() + a.key(), keyUsed + inv.Issuer.key()} {
-				if _, err := w.kv.Apply(t.Context(), nil, map[string][]byte{expiryKey(hour, key): nil}, nil); err != nil {
+				if _, err := w.kv.Apply(t.Context(), nil, map[string][]byte{keyExpiry + timeKey(hour) + key: nil}, nil); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -111,11 +111,12 @@ func appendFile(path, text string) (err error) {
 // enough is the end of a file that has its newest checkpoint.
 const enough = 16 << 10
 
-// read reads what a file ends with, most bytes of it; of a URL, and of a file that
+// readPlace reads what a file ends with, most bytes of it; of a URL, and of a file that
 // is not there, nothing.
-func (p place) read(most int64) (string, error) {
-	if p.url != nil {
-		return "", nil
+func readPlace(at string, most int64) (string, error) {
+	p, err := parsePlace(at)
+	if err != nil || p.url != nil {
+		return "", err
 	}
 	f, err := os.Open(p.file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -148,11 +149,7 @@ func isMissing(at string) bool {
 // torn in writing is passed over.
 func (r *Reader) kept(at string, most int64) iter.Seq2[Checkpoint, error] {
 	return func(yield func(Checkpoint, error) bool) {
-		p, err := parsePlace(at)
-		var text string
-		if err == nil {
-			text, err = p.read(most)
-		}
+		text, err := readPlace(at, most)
 		if err != nil {
 			yield(Checkpoint{}, err)
 			return
@@ -200,11 +197,7 @@ func (r *Reader) Continues(ctx context.Context, places []string) error {
 // of one before it. The error wraps [ErrBroken] where one has.
 func Begins(places []string) error {
 	for _, at := range places {
-		p, err := parsePlace(at)
-		if err != nil {
-			return err
-		}
-		switch text, err := p.read(enough); {
+		switch text, err := readPlace(at, enough); {
 		case err != nil:
 			return err
 		case strings.TrimSpace(text) != "":

@@ -166,11 +166,7 @@ func continues(last, c Checkpoint, hashes tlog.HashReader) error {
 		}
 	}
 	if _, pruned := errors.AsType[*PrunedRows](err); pruned {
-		return unknownCheckpoint(c.Size)
+		return fmt.Errorf("%w: a checkpoint was signed over %d rows that the ledger did not have when these were pruned", ErrBroken, c.Size)
 	}
 	return err
-}
-
-func unknownCheckpoint(size uint64) error {
-	return fmt.Errorf("%w: a checkpoint was signed over %d rows that the ledger did not have when these were pruned", ErrBroken, size)
 }

@@ -282,23 +282,23 @@ func TestWriteOverLostRow(t *testing.T) {
 	lose(t, j, "a")
 	put(t, j, map[string]string{"a": "3"})
 	want := map[string]string{"a": "3 1 3", "b": "2 1 2"}
-	if _, err := j.Scrub(t.Context(), atOnce); !errors.Is(err, errDiffers) {
-		t.Fatalf("Scrub() = %v, want it to see a difference", err)
+	if _, err := j.scrub(t.Context(), atOnce); !errors.Is(err, errDiffers) {
+		t.Fatalf("scrub() = %v, want it to see a difference", err)
 	}
 	if got := rowsOf(t, j); !cmp.Equal(got, want) {
 		t.Errorf("rows %v, want %v", got, want)
 	}
 	put(t, j, map[string]string{"c": "4"})
-	if _, err := j.Scrub(t.Context(), atOnce); err != nil {
-		t.Errorf("Scrub() = %v", err)
+	if _, err := j.scrub(t.Context(), atOnce); err != nil {
+		t.Errorf("scrub() = %v", err)
 	}
 	if len(told) == 0 {
 		t.Error("nobody was told")
 	}
 	shut(t, j)
 	j = open(t, dir, nil)
-	if _, err := j.Scrub(t.Context(), atOnce); err != nil {
-		t.Errorf("Scrub() of the store opened anew = %v", err)
+	if _, err := j.scrub(t.Context(), atOnce); err != nil {
+		t.Errorf("scrub() of the store opened anew = %v", err)
 	}
 }
 

@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -49,7 +50,7 @@ func (j *Journal) care(ctx context.Context) {
 		}
 		if err == nil && time.Now().After(scrubAt) {
 			scrubAt = time.Now().Add(scrubEvery)
-			_, err = j.Scrub(ctx, slowly())
+			_, err = j.scrub(ctx, slowly())
 		}
 		if err != nil && ctx.Err() == nil {
 			j.o.Logger.Warn("the store could not be looked after", slog.Any("error", err))
@@ -171,7 +172,11 @@ func (j *Journal) prune(kept []snapshot, all []segment) error {
 	}
 	oldest, from := now.Add(-j.o.Keep), 0
 	for i := 1; i < len(kept)-1; i++ {
-		taken, err := kept[i].takenAt()
+		var taken time.Time
+		err := kept[i].open(func(_ *bufio.Reader, head record) error {
+			taken = head.time
+			return nil
+		})
 		if err != nil { // it serves nobody, and holds up nothing
 			j.o.Logger.Warn("a snapshot cannot be read", slog.String("file", kept[i].path), slog.Any("error", err))
 			continue

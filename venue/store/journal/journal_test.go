@@ -298,8 +298,8 @@ func TestScrub(t *testing.T) {
 				fill(t, j, n, n+1)
 				return nil
 			}
-			if rows, err := j.Scrub(t.Context(), write); err != nil || rows == 0 || told != nil {
-				t.Fatalf("Scrub of what is right = %d, %v, %q", rows, err, told)
+			if rows, err := j.scrub(t.Context(), write); err != nil || rows == 0 || told != nil {
+				t.Fatalf("scrub of what is right = %d, %v, %q", rows, err, told)
 			}
 			want := rowsOf(t, j)
 			if err := j.index.Write(j.now.position, []store.Op{harm}); err != nil {
@@ -308,8 +308,8 @@ func TestScrub(t *testing.T) {
 			if maps.Equal(want, rowsOf(t, j)) {
 				t.Fatal("no harm was done")
 			}
-			if _, err := j.Scrub(t.Context(), func(context.Context) error { return nil }); !errors.Is(err, errDiffers) {
-				t.Errorf("Scrub = %v, want errDiffers", err)
+			if _, err := j.scrub(t.Context(), func(context.Context) error { return nil }); !errors.Is(err, errDiffers) {
+				t.Errorf("scrub = %v, want errDiffers", err)
 			}
 			if diff := cmp.Diff(want, rowsOf(t, j)); diff != "" {
 				t.Errorf("the index made anew has (-want +got): %s", diff)
@@ -317,8 +317,8 @@ func TestScrub(t *testing.T) {
 			if len(told) != 1 || !strings.Contains(told[0], "was made anew from the journal") {
 				t.Errorf("told are %q", told)
 			}
-			if _, err := j.Scrub(t.Context(), write); err != nil {
-				t.Errorf("Scrub afterwards = %v", err)
+			if _, err := j.scrub(t.Context(), write); err != nil {
+				t.Errorf("scrub afterwards = %v", err)
 			}
 		})
 	}

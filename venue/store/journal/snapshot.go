@@ -13,7 +13,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/klauspost/compress/zstd"
 
@@ -184,15 +183,6 @@ func readPart(r *bufio.Reader, most uint64) ([]byte, error) {
 	b := make([]byte, n)
 	_, err = io.ReadFull(r, b)
 	return b, err
-}
-
-// takenAt reads of which moment a snapshot is.
-func (s snapshot) takenAt() (at time.Time, err error) {
-	err = s.open(func(_ *bufio.Reader, head record) error {
-		at = head.time
-		return nil
-	})
-	return at, err
 }
 
 // packer compresses what is written to it, in little memory, with a checksum.
