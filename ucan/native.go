@@ -31,7 +31,6 @@ var varsig = []byte{0x34, 0x01, 0xed, 0x01, 0xed, 0x01, 0x13, 0x71}
 // a slice of the bytes that came.
 type envelope struct {
 	sig, signed []byte
-	tag         string
 	payload     fields
 }
 
@@ -60,8 +59,9 @@ func (l Limits) openEnvelope(raw []byte, tag, tag1 string) (*envelope, error) {
 		return nil, fmt.Errorf("%w: signature header %x", ErrAlgorithm, header[:min(len(header), 16)])
 	}
 	env := &envelope{sig: sig, signed: raw[envelopeSigned:]}
-	for env.tag, v = range signed {
-		if env.tag != "h" {
+	var is string
+	for is, v = range signed {
+		if is != "h" {
 			break
 		}
 	}
@@ -69,12 +69,12 @@ func (l Limits) openEnvelope(raw []byte, tag, tag1 string) (*envelope, error) {
 	switch env.payload.m = payload; {
 	case !ok:
 		return nil, malformed("the token is not a map")
-	case env.tag == tag || env.tag == tag1:
+	case is == tag || is == tag1:
 		return env, nil
-	case slices.Contains([]string{tagDelegation, tagDelegation1, tagInvocation, tagInvocation1}, env.tag):
-		return nil, malformed("it is %s; %s is wanted", quoteShort(env.tag), quoteShort(tag))
+	case slices.Contains([]string{tagDelegation, tagDelegation1, tagInvocation, tagInvocation1}, is):
+		return nil, malformed("it is %s; %s is wanted", quoteShort(is), quoteShort(tag))
 	}
-	return nil, fmt.Errorf("%w: %s", ErrVersion, quoteShort(env.tag))
+	return nil, fmt.Errorf("%w: %s", ErrVersion, quoteShort(is))
 }
 
 // decodeDelegation reads a sealed delegation, all but its signature.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"iter"
 	"math"
 	"os"
@@ -31,6 +30,9 @@ func (v *verification) explain(err error) error {
 
 // CutFile leaves those checkpoints in a file that cover so many rows at most.
 func (r *Reader) CutFile(path string, rows uint64) error {
+	if isMissing(path) {
+		return nil
+	}
 	var left []string
 	for c, err := range r.kept(path, math.MaxInt64) {
 		if err != nil {
@@ -39,9 +41,6 @@ func (r *Reader) CutFile(path string, rows uint64) error {
 		if c.Size <= rows {
 			left = append(left, c.Note)
 		}
-	}
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		return nil
 	}
 	slices.Reverse(left)
 	return os.WriteFile(path, []byte(strings.Join(left, "")), 0o600)

@@ -122,3 +122,27 @@ func TestIndexThatCannotBeMadeLeavesNothing(t *testing.T) {
 		t.Errorf("there are the folders %v, %v; want the one that is in use", left, err)
 	}
 }
+
+// TestFolderGoesOnce: the folder of an index stays until that is closed, also where those that came
+// after it, in memory, are made anew meanwhile. What is closed in a folder that is gone writes for ever.
+func TestFolderGoesOnce(t *testing.T) {
+	j := open(t, t.TempDir(), nil)
+	put(t, j, map[string]string{"a": "1"})
+	path := j.indexPath()
+	hung := &hungIndex{j.index, make(chan struct{})}
+	j.mu.Lock()
+	j.index = hung
+	j.mu.Unlock()
+	for range 2 {
+		anew(t, j)
+	}
+	time.Sleep(10 * time.Millisecond)
+	if _, err := os.Stat(path); err != nil {
+		t.Errorf("while the index is closed: %v", err)
+	}
+	close(hung.let)
+	j.old.Wait()
+	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("afterwards the folder is there: %v", err)
+	}
+}
