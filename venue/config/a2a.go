@@ -4,12 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"usher/caps"
+	"usher/caps/value"
 	"usher/tools/agentauth"
 	"usher/tools/agents"
 	"usher/tools/form"
@@ -60,21 +60,21 @@ type Skill struct {
 }
 
 var (
-	grantName     = regexp.MustCompile(`^[a-z0-9][a-z0-9:_-]{0,63}$`)
-	operationName = regexp.MustCompile(`^([a-z0-9][a-z0-9_-]{0,63}|\*)$`)
-	skillName     = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`)
+	grantName     = value.Form(`^[a-z0-9][a-z0-9:_-]{0,63}$`)
+	operationName = value.Form(`^([a-z0-9][a-z0-9_-]{0,63}|\*)$`)
+	skillName     = value.Form(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`)
 )
 
 // Check says what is wrong with the grant itself.
 func (g *Grant) Check() error {
-	if g.ID != "" && !grantName.MatchString(g.ID) {
+	if g.ID != "" && !grantName().MatchString(g.ID) {
 		return form.In("id", fmt.Errorf("%q names no grant: give 1 to 64 of a-z, 0-9, :, _ and -", g.ID))
 	}
 	if at, err := caps.ParseResource(g.With); g.With != "" && (err != nil || len(at.Segments()) < 2 || at.DID() != "") {
 		return form.In("with", errors.New("this is no place in the namespace below w/: write for example w/docs"))
 	}
 	for name, can := range g.Operations {
-		if !operationName.MatchString(name) {
+		if !operationName().MatchString(name) {
 			return form.In("operations", fmt.Errorf("%q names no operation: give a-z, 0-9, _ and -", name))
 		}
 		if _, err := caps.ParseAbility(can); err != nil {
@@ -93,7 +93,7 @@ func (g *Grant) Check() error {
 // Check says what is wrong with the skill itself.
 func (s *Skill) Check() error {
 	switch {
-	case s.ID != "" && !skillName.MatchString(s.ID):
+	case s.ID != "" && !skillName().MatchString(s.ID):
 		return form.In("id", fmt.Errorf("%q names no skill: give 1 to 64 letters, digits, _ and -", s.ID))
 	case s.Child != "" && s.Child == s.Handle:
 		return form.In("child", errors.New("this is the field of the handle: name another argument"))
