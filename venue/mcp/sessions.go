@@ -8,6 +8,7 @@ import (
 
 	"usher/tools/fault"
 	"usher/ucan"
+	"usher/venue/face"
 )
 
 // Bounds of sessions that are open at once.
@@ -19,10 +20,9 @@ const (
 
 // sessions are those that are open.
 type sessions struct {
+	places face.Places
+
 	mu     sync.Mutex
-	own    map[ucan.DID]int
-	all    int
-	guests int                 // of all
 	open   map[string]*session // by their ids
 	closed bool
 	watch  sync.WaitGroup // one for each that is open
@@ -37,36 +37,33 @@ type session struct {
 // slot is the place of a session that a request may begin.
 type slot struct {
 	of    *sessions
-	owner ucan.DID
-	guest bool
-	taken bool
+	leave func()
+	taken bool // by a session
 }
 
 var errClosed = fault.New(fault.Canceled, "the venue is stopping: connect again")
 
-// begin runs a request that may begin a session, where there is a place for one.
+// begin runs a request that may begin a session, where there is a place for one. It has the place
+// as long as the request takes, or, where a session keeps it, until that has ended.
 func (s *sessions) begin(owner ucan.DID, guest bool, run func(*slot)) error {
 	s.mu.Lock()
-	switch {
-	case s.closed:
-		s.mu.Unlock()
-		return errClosed
-	case s.own[owner] >= maxOwn || s.all >= maxSessions || guest && s.guests >= maxGuests:
-		n := s.own[owner]
-		s.mu.Unlock()
-		return fault.New(fault.TooManyRuns, fmt.Sprintf("too many sessions are open, %d of them yours: end some (DELETE), or wait until those that are idle end", n))
-	}
-	if s.own == nil {
-		s.own, s.open = make(map[ucan.DID]int), make(map[string]*session)
-	}
-	s.own[owner]++
-	s.all++
-	if guest {
-		s.guests++
-	}
+	closed := s.closed
 	s.mu.Unlock()
-	k := &slot{of: s, owner: owner, guest: guest}
-	defer k.release(false)
+	if closed {
+		return errClosed
+	}
+	leave, own := s.places.Take(owner, guest, face.Most{Own: maxOwn, Guests: maxGuests, All: maxSessions})
+	if leave == nil {
+		return fault.New(fault.TooManyRuns, fmt.Sprintf("too many sessions are open, %d of them yours: end some (DELETE), or wait until those that are idle end", own))
+	}
+	k := &slot{of: s, leave: leave}
+	defer func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if !k.taken {
+			leave()
+		}
+	}()
 	run(k)
 	return nil
 }
@@ -80,32 +77,18 @@ func (k *slot) take(of *sdk.ServerSession, server *served) error {
 		return errClosed
 	}
 	k.taken = true
+	if s.open == nil {
+		s.open = make(map[string]*session)
+	}
 	s.open[of.ID()] = &session{of, server}
 	s.watch.Go(func() {
 		_ = of.Wait() // however it ended
 		s.mu.Lock()
 		delete(s.open, of.ID())
 		s.mu.Unlock()
-		k.release(true)
+		k.leave()
 	})
 	return nil
-}
-
-// release gives the place back, where a session keeps it: when that has ended.
-func (k *slot) release(ended bool) {
-	s := k.of
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if k.taken != ended {
-		return
-	}
-	s.all--
-	if k.guest {
-		s.guests--
-	}
-	if s.own[k.owner]--; s.own[k.owner] == 0 {
-		delete(s.own, k.owner)
-	}
 }
 
 // server is that of a session; nil where there is none.

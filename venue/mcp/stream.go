@@ -13,6 +13,7 @@ import (
 	"usher/tools/fault"
 	"usher/tools/pause"
 	"usher/ucan"
+	"usher/venue/face"
 )
 
 // Times of answers.
@@ -38,6 +39,8 @@ func (s *stream) Unwrap() http.ResponseWriter { return s.ResponseWriter }
 
 // listeners are the streams on which callers hear of what changes.
 type listeners struct {
+	places face.Places
+
 	mu  sync.Mutex
 	all map[*listener]bool
 }
@@ -45,7 +48,7 @@ type listeners struct {
 // listener hears of changes.
 type listener struct {
 	owner ucan.DID
-	guest bool
+	leave func()
 	look  chan struct{} // something may have changed
 }
 
@@ -58,24 +61,16 @@ const (
 )
 
 func (l *listeners) add(owner ucan.DID, guest bool) (*listener, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	own, guests := 0, 0
-	for one := range l.all {
-		if one.guest {
-			guests++
-		}
-		if one.owner == owner {
-			own++
-		}
-	}
-	if own >= maxOwnEars || len(l.all) >= maxListeners || guest && guests >= maxGuestEars {
+	leave, own := l.places.Take(owner, guest, face.Most{Own: maxOwnEars, Guests: maxGuestEars, All: maxListeners})
+	if leave == nil {
 		return nil, fault.New(fault.TooManyRuns, fmt.Sprintf("too many streams are open, %d of them yours: close some", own))
 	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	if l.all == nil {
 		l.all = make(map[*listener]bool)
 	}
-	one := &listener{owner, guest, make(chan struct{}, 1)}
+	one := &listener{owner, leave, make(chan struct{}, 1)}
 	l.all[one] = true
 	return one, nil
 }
@@ -84,6 +79,7 @@ func (l *listeners) drop(one *listener) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.all, one)
+	one.leave()
 }
 
 // changed has those look who listen to what is owner's.

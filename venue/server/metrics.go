@@ -50,7 +50,7 @@ func (m *Metrics) of(v *venue.Venue, s *Server) error {
 	}{
 		{"usher_runs_executing", "Runs that execute now.", func() int { return len(v.Executing()) }},
 		{"usher_runs_resting", "Runs that wait for somebody or something, or are paused.", func() int { return v.Resting(context.Background()) }},
-		{"usher_http_streams", "Streams of events that are followed now.", s.door.Streams.Open},
+		{"usher_http_streams", "Streams of events that are followed now.", s.door.Streams.Taken},
 		{"usher_http_requests_in_flight", "Requests that are under way now, streams included.", func() int { return int(s.inFlight.Load()) }},
 	} {
 		if err := m.Registry.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: g.name, Help: g.help}, func() float64 { return float64(g.read()) })); err != nil {
