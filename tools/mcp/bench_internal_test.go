@@ -20,7 +20,7 @@ func fiveHundred() *listing {
 
 // What 500 tools that were accepted add to the opening of a venue.
 func BenchmarkSet500(b *testing.B) {
-	server := Server{ID: "s", Command: []string{"x"}, Tools: []Line{{Match: "read_*", Can: "crud/read", With: Templates{"file://docs/{path}"}}}}
+	server := Server{ID: "s", Command: []string{"x"}, Tools: []Line{{Match: "read_*", Can: "crud/read", With: templates{"file://docs/{path}"}}}}
 	l := newLair(b, Options{})
 	if err := l.keeper.Save(b.Context(), "s", Record{}.after(server.digest(), fiveHundred())); err != nil {
 		b.Fatal(err)

@@ -43,7 +43,7 @@ func (e *entry) make() error {
 }
 
 // operation is a tool as an operation.
-func (e *entry) operation(pin *Pin) (*tools.Operation, error) {
+func (e *entry) operation(pin *pin) (*tools.Operation, error) {
 	name := pin.name()
 	p, err := e.server.newPlan(name, e.root, e.rootErr)
 	if err != nil {
@@ -78,7 +78,7 @@ func (s *Server) Declared(tool string) (*tools.Operation, error) {
 	if s.Root == "" {
 		e.rootErr = nil
 	}
-	return e.operation(&Pin{Accepted: &Tool{Name: tool}})
+	return e.operation(&pin{Accepted: &Tool{Name: tool}})
 }
 
 // declared is what tools require, whatever they are called: an operation for each line, and

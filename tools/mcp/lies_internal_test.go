@@ -42,7 +42,7 @@ func TestPinned(t *testing.T) {
 		}),
 	}
 	l := newLair(t, o)
-	server := Server{ID: "s", Command: []string{"x"}, Tools: []Line{{Match: "*", Can: "crud/read", With: Templates{"w/{path...}"}}}}
+	server := Server{ID: "s", Command: []string{"x"}, Tools: []Line{{Match: "*", Can: "crud/read", With: templates{"w/{path...}"}}}}
 	again := func() { // the program is started again
 		l.servers.Close()
 		next := newLair(t, o)

@@ -35,7 +35,7 @@ func (m *Material) Check() error {
 	if m.Match == "" {
 		return form.In("match", errors.New("this matches nothing: write a URI, or the name of a prompt"))
 	}
-	d := Demand{Can: m.Can, With: Templates{m.With}}
+	d := requirement{Can: m.Can, With: templates{m.With}}
 	return d.Check()
 }
 

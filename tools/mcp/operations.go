@@ -9,8 +9,8 @@ import (
 	"usher/tools/fault"
 )
 
-// Summary is a server as a list has it.
-type Summary struct {
+// summary is a server as a list has it.
+type summary struct {
 	Server  string         `json:"server"`
 	State   string         `json:"state" jsonschema:"idle, connecting, connected or failed"`
 	Error   string         `json:"error,omitempty" jsonschema:"why it failed last"`
@@ -22,7 +22,7 @@ type Summary struct {
 
 // Listing has all servers, by id.
 type Listing struct {
-	Servers []Summary `json:"servers"`
+	Servers []summary `json:"servers"`
 }
 
 // Query asks for all servers.
@@ -45,15 +45,15 @@ type Detail struct {
 	Operation string `json:"operation" jsonschema:"by which it is called"`
 	State     string `json:"state" jsonschema:"usable, new, changed, gone or unfit"`
 	Why       string `json:"why,omitempty" jsonschema:"that it is unfit"`
-	Needs     []Need `json:"needs" jsonschema:"what each call requires, as the configuration says"`
+	Needs     []need `json:"needs" jsonschema:"what each call requires, as the configuration says"`
 	Hash      string `json:"hash,omitempty" jsonschema:"digest of what was accepted"`
 	Accepted  *Tool  `json:"accepted,omitempty"`
 	Listed    *Tool  `json:"listed,omitempty" jsonschema:"what the server lists, where that was not accepted"`
 	Digest    string `json:"listedHash,omitempty" jsonschema:"digest of listed"`
 }
 
-// Need is an ability, and the template of its resource.
-type Need struct {
+// need is an ability, and the template of its resource.
+type need struct {
 	Can  string `json:"can"`
 	With string `json:"with"`
 }
@@ -126,9 +126,9 @@ func (s *Servers) of(call tools.Call) []*entry {
 }
 
 func (s *Servers) list(_ context.Context, call tools.Call, _ Query) (Listing, error) {
-	out := Listing{Servers: []Summary{}}
+	out := Listing{Servers: []summary{}}
 	for _, e := range s.of(call) {
-		sum := Summary{Server: e.server.ID, Command: e.server.Command, URL: e.server.URL, Tools: map[string]int{}}
+		sum := summary{Server: e.server.ID, Command: e.server.Command, URL: e.server.URL, Tools: map[string]int{}}
 		var err error
 		if sum.State, err = e.link.state(); err != nil {
 			sum.Error = err.Error()
@@ -203,14 +203,14 @@ func (e *entry) ask(ctx context.Context) error {
 }
 
 // state is that of a tool, under the mutex.
-func (e *entry) state(p *Pin) string {
+func (e *entry) state(p *pin) string {
 	if e.isLeftOut(p.name()) {
 		return Unfit
 	}
 	return p.state()
 }
 
-func (e *entry) detail(p *Pin) Detail {
+func (e *entry) detail(p *pin) Detail {
 	d := Detail{Operation: e.server.prefix() + p.name(), State: e.state(p), Why: p.Unfit, Accepted: p.Accepted, Listed: p.Listed, Needs: e.server.needs(p.name())}
 	if e.isLeftOut(p.name()) {
 		d.Why = "models could not tell it from another tool"
@@ -225,17 +225,17 @@ func (e *entry) detail(p *Pin) Detail {
 }
 
 // needs are what calls of a tool require.
-func (s *Server) needs(tool string) (list []Need) {
+func (s *Server) needs(tool string) (list []need) {
 	line := s.line(tool)
 	if line == nil {
 		line = &Line{Can: "invoke"}
 	}
 	for _, d := range line.demands() {
 		if len(d.With) == 0 {
-			d.With = Templates{s.prefix() + tool}
+			d.With = templates{s.prefix() + tool}
 		}
 		for _, with := range d.With {
-			list = append(list, Need{d.Can, with})
+			list = append(list, need{d.Can, with})
 		}
 	}
 	return list

@@ -42,15 +42,15 @@ const (
 	Unfit   = "unfit"   // for its name, or since another of the same name is listed
 )
 
-// Pin is what is kept of a tool.
-type Pin struct {
+// pin is what is kept of a tool.
+type pin struct {
 	Accepted *Tool  `json:"accepted,omitempty"` // nil for one that is new
 	Listed   *Tool  `json:"listed,omitempty"`   // where it differs from what was accepted
 	Gone     bool   `json:"gone,omitempty"`
 	Unfit    string `json:"unfit,omitempty"` // why it can never be used; empty where it can
 }
 
-func (p *Pin) name() string {
+func (p *pin) name() string {
 	if p.Accepted != nil {
 		return p.Accepted.Name
 	}
@@ -58,7 +58,7 @@ func (p *Pin) name() string {
 }
 
 // state is one of the states of a tool.
-func (p *Pin) state() string {
+func (p *pin) state() string {
 	switch {
 	case p.Unfit != "":
 		return Unfit
@@ -78,7 +78,7 @@ type Record struct {
 	Name         string `json:"name,omitempty"`    // as it calls itself
 	Version      string `json:"version,omitempty"` // of it, as it says
 	Instructions string `json:"instructions,omitempty"`
-	Pins         []Pin  `json:"pins"` // sorted by name
+	Pins         []pin  `json:"pins"` // sorted by name
 }
 
 // Keeper keeps the records of the servers of one user.
@@ -115,11 +115,11 @@ func (r Record) after(origin string, l *listing) Record {
 		r.Pins = nil
 	}
 	out := Record{Origin: origin, Name: l.name, Version: l.version, Instructions: l.instructions}
-	listed := map[string]*Pin{}
+	listed := map[string]*pin{}
 	short := map[string]string{}
 	for i := range l.tools {
 		t := &l.tools[i]
-		pin := &Pin{Listed: t}
+		pin := &pin{Listed: t}
 		models := strings.ReplaceAll(t.Name, ".", "_") // as models are told the name
 		switch before := listed[t.Name]; {
 		case before != nil && !before.Listed.equal(t):
@@ -142,7 +142,7 @@ func (r Record) after(origin string, l *listing) Record {
 		now := listed[was.name()]
 		switch {
 		case now == nil:
-			now = &Pin{Accepted: was.Accepted, Gone: true}
+			now = &pin{Accepted: was.Accepted, Gone: true}
 			listed[was.name()] = now
 		case now.Listed.equal(was.Accepted):
 			now.Accepted, now.Listed = was.Accepted, nil
@@ -156,7 +156,7 @@ func (r Record) after(origin string, l *listing) Record {
 		}
 		out.Pins = append(out.Pins, *pin)
 	}
-	slices.SortFunc(out.Pins, func(a, b Pin) int { return strings.Compare(a.name(), b.name()) })
+	slices.SortFunc(out.Pins, func(a, b pin) int { return strings.Compare(a.name(), b.name()) })
 	return out
 }
 
@@ -165,7 +165,7 @@ func (r Record) after(origin string, l *listing) Record {
 // digest was seen are taken: "" is that of one that is gone.
 func (r Record) accept(tool string, seen map[string]string) (Record, []string) {
 	var names []string
-	var pins []Pin
+	var pins []pin
 	for _, pin := range r.Pins {
 		if (tool == "" || pin.name() == tool) && pin.wasSeen(seen) {
 			switch pin.state() {
@@ -183,7 +183,7 @@ func (r Record) accept(tool string, seen map[string]string) (Record, []string) {
 	return r, names
 }
 
-func (p *Pin) wasSeen(seen map[string]string) bool {
+func (p *pin) wasSeen(seen map[string]string) bool {
 	hash, known := seen[p.name()]
 	listed := ""
 	if p.Listed != nil {

@@ -4,11 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"log/slog"
 	"maps"
 	"slices"
 	"strings"
 	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"usher/caps/value"
 )
@@ -51,29 +54,23 @@ func (f *Found) material(ctx context.Context, live *session) {
 		return
 	}
 	if about.Capabilities.Resources != nil {
-		n := 0
-		for r, err := range live.Resources(ctx, nil) {
-			if n++; err != nil || n > maxFound {
-				break
-			}
-			f.Resources = append(f.Resources, r.URI)
-		}
-		n = 0
-		for r, err := range live.ResourceTemplates(ctx, nil) {
-			if n++; err != nil || n > maxFound {
-				break
-			}
-			f.Resources = append(f.Resources, r.URITemplate)
-		}
+		f.Resources = append(first(live.Resources(ctx, nil), func(r *sdk.Resource) string { return r.URI }),
+			first(live.ResourceTemplates(ctx, nil), func(r *sdk.ResourceTemplate) string { return r.URITemplate })...)
 	}
 	if about.Capabilities.Prompts != nil {
-		for p, err := range live.Prompts(ctx, nil) {
-			if err != nil || len(f.Prompts) == maxFound {
-				break
-			}
-			f.Prompts = append(f.Prompts, p.Name)
-		}
+		f.Prompts = first(live.Prompts(ctx, nil), func(p *sdk.Prompt) string { return p.Name })
 	}
+}
+
+// first are the names of what a server lists, of the first that it does.
+func first[T any](all iter.Seq2[*T, error], name func(*T) string) (names []string) {
+	for v, err := range all {
+		if err != nil || len(names) == maxFound {
+			break
+		}
+		names = append(names, name(v))
+	}
+	return names
 }
 
 var schemeForm = value.Form(`^([a-z][a-z0-9+.-]*)://(/?)`)

@@ -30,9 +30,9 @@ const (
 	maxQuestion  = 16 << 10
 )
 
-// Question is what a server asks a person in the middle of a call. Its texts are the
+// question is what a server asks a person in the middle of a call. Its texts are the
 // server's own words.
-type Question struct {
+type question struct {
 	ID      string          `json:"id"`
 	Server  string          `json:"server"`
 	From    string          `json:"from" jsonschema:"whose words these are"`
@@ -48,7 +48,7 @@ type QuestionQuery struct{}
 
 // Questions are those that wait, the oldest first.
 type Questions struct {
-	Questions []Question `json:"questions"`
+	Questions []question `json:"questions"`
 }
 
 // QuestionAnswer is what a person says.
@@ -72,7 +72,7 @@ type asking struct {
 }
 
 type openQuestion struct {
-	Question
+	question
 	answer chan *sdk.ElicitResult
 }
 
@@ -85,7 +85,7 @@ func (l *link) elicit(hide func(string) string) func(context.Context, *sdk.Elici
 		}
 		now := l.opts.Now()
 		q := &openQuestion{answer: make(chan *sdk.ElicitResult, 1)}
-		q.Question = Question{
+		q.question = question{
 			ID: strings.ToLower(rand.Text()[:12]), Server: l.server.ID, From: words(l.server.ID), Message: hide(req.Params.Message), URL: hide(req.Params.URL),
 			Asked: now.UnixMilli(), Expires: now.Add(l.opts.CallTime).UnixMilli(),
 		}
@@ -127,15 +127,15 @@ func (l *link) elicit(hide func(string) string) func(context.Context, *sdk.Elici
 
 // questions lists those that wait for the caller.
 func (s *Servers) questions(_ context.Context, call tools.Call, _ QuestionQuery) (Questions, error) {
-	out := Questions{Questions: []Question{}}
+	out := Questions{Questions: []question{}}
 	for _, e := range s.of(call) {
 		e.link.asking.mu.Lock()
 		for q := range maps.Values(e.link.asking.open) {
-			out.Questions = append(out.Questions, q.Question)
+			out.Questions = append(out.Questions, q.question)
 		}
 		e.link.asking.mu.Unlock()
 	}
-	slices.SortFunc(out.Questions, func(a, b Question) int { return cmp.Or(cmp.Compare(a.Asked, b.Asked), strings.Compare(a.ID, b.ID)) })
+	slices.SortFunc(out.Questions, func(a, b question) int { return cmp.Or(cmp.Compare(a.Asked, b.Asked), strings.Compare(a.ID, b.ID)) })
 	return out, nil
 }
 

@@ -29,7 +29,7 @@ func curious() *sdk.Server {
 }
 
 // asks calls the tool, and returns the question and what becomes of the call.
-func (l *lair) asks() (q Question, came <-chan string) {
+func (l *lair) asks() (q question, came <-chan string) {
 	l.Helper()
 	out := make(chan string, 1)
 	go func() {
@@ -60,7 +60,7 @@ func (l *lair) asks() (q Question, came <-chan string) {
 func TestQuestions(t *testing.T) {
 	l := newLair(t, Options{transport: inMemory(curious)})
 	l.set(Server{ID: "s", Command: []string{"x"}, Elicitation: AskPerson})
-	answer := func(q Question, rest string) string { return `{"server":"s","id":"` + q.ID + `",` + rest + `}` }
+	answer := func(q question, rest string) string { return `{"server":"s","id":"` + q.ID + `",` + rest + `}` }
 
 	q, came := l.asks()
 	if q.Message != "How many?" || !strings.Contains(q.From, "its words") {
@@ -78,7 +78,7 @@ func TestQuestions(t *testing.T) {
 		"what fits not":    {answer(q, `"action":"accept","content":{"n":"many"}`), fault.InvalidInput},
 		"what is missing":  {answer(q, `"action":"accept"`), fault.InvalidInput},
 		"a no with more":   {answer(q, `"action":"decline","content":{"n":1}`), fault.InvalidInput},
-		"another question": {answer(Question{ID: "x"}, `"action":"accept","content":{"n":1}`), fault.NotFound},
+		"another question": {answer(question{ID: "x"}, `"action":"accept","content":{"n":1}`), fault.NotFound},
 	} {
 		t.Run(name, func(t *testing.T) { l.fails("mcp:answer", c.input, c.code) })
 	}

@@ -21,9 +21,9 @@ func TestWhoStartsAServer(t *testing.T) {
 	}{
 		"nothing of it":          {with: "mcp/other", can: "invoke"},
 		"another ability":        {with: "mcp/s", can: "mcp/read"},
-		"nothing that lines say": {with: "mcp/s", can: "invoke", lines: []Line{{Match: "echo", Can: "crud/read", With: Templates{"file://docs/{path}"}}}},
+		"nothing that lines say": {with: "mcp/s", can: "invoke", lines: []Line{{Match: "echo", Can: "crud/read", With: templates{"file://docs/{path}"}}}},
 		"one tool":               {with: "mcp/s/echo", can: "invoke", starts: true},
-		"what a line says":       {with: "file://docs/a", can: "crud/read", lines: []Line{{Match: "echo", Can: "crud/read", With: Templates{"file://docs/{path}"}}}, starts: true},
+		"what a line says":       {with: "file://docs/a", can: "crud/read", lines: []Line{{Match: "echo", Can: "crud/read", With: templates{"file://docs/{path}"}}}, starts: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			set := caps.Of(caps.MustCapability(tt.with, tt.can))

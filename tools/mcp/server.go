@@ -73,28 +73,28 @@ func (s *Server) asksWhoCalls() bool {
 
 // Line says what calls of some tools require.
 type Line struct {
-	_     struct{}  `noun:"a line of tools" required:"match,can" example:"{'match': 'read_*', 'can': 'crud/read', 'with': 'file://docs/{path}'}"`
-	Match string    `json:"match" example:"read_*" jsonschema:"A tool's name, in which * stands for any text."`
-	Can   string    `json:"can" example:"crud/read" jsonschema:"The ability."`
-	With  Templates `json:"with,omitempty" example:"file://docs/{path}" jsonschema:"The resource, or a list of them: {field} stands for a text of the input, or one each where it is a list. It is one segment, unless it ends a template of file:// or is {field...}. Default: mcp/<id>/<tool>."`
-	Also  []Demand  `json:"also,omitempty" example:"[{'can': 'crud/write', 'with': 'file://docs/{destination}'}]" jsonschema:"What they require beside that."`
+	_     struct{}      `noun:"a line of tools" required:"match,can" example:"{'match': 'read_*', 'can': 'crud/read', 'with': 'file://docs/{path}'}"`
+	Match string        `json:"match" example:"read_*" jsonschema:"A tool's name, in which * stands for any text."`
+	Can   string        `json:"can" example:"crud/read" jsonschema:"The ability."`
+	With  templates     `json:"with,omitempty" example:"file://docs/{path}" jsonschema:"The resource, or a list of them: {field} stands for a text of the input, or one each where it is a list. It is one segment, unless it ends a template of file:// or is {field...}. Default: mcp/<id>/<tool>."`
+	Also  []requirement `json:"also,omitempty" example:"[{'can': 'crud/write', 'with': 'file://docs/{destination}'}]" jsonschema:"What they require beside that."`
 }
 
-// Demand is one more thing that a call requires.
-type Demand struct {
+// requirement is one more thing that a call requires.
+type requirement struct {
 	_    struct{}  `noun:"a requirement" required:"can,with" example:"{'can': 'crud/write', 'with': 'file://docs/{destination}'}"`
 	Can  string    `json:"can" example:"crud/write" jsonschema:"The ability."`
-	With Templates `json:"with" example:"file://docs/{destination}" jsonschema:"The resource, or a list of them."`
+	With templates `json:"with" example:"file://docs/{destination}" jsonschema:"The resource, or a list of them."`
 }
 
-// Templates are one template, or a list of them.
-type Templates []string
+// templates are one template, or a list of them.
+type templates []string
 
 // UnmarshalJSON takes a text or a list of texts.
-func (t *Templates) UnmarshalJSON(data []byte) error {
+func (t *templates) UnmarshalJSON(data []byte) error {
 	var one string
 	if json.Unmarshal(data, &one) == nil {
-		*t = Templates{one}
+		*t = templates{one}
 		return nil
 	}
 	var list []string
@@ -107,11 +107,11 @@ func (t *Templates) UnmarshalJSON(data []byte) error {
 
 var oneOrMore = &jsonschema.Schema{Types: []string{"string", "array"}, Items: &jsonschema.Schema{Type: "string"}, MinItems: new(1)}
 
-// Refine has with as [Templates.UnmarshalJSON] takes it.
+// Refine has with as [templates.UnmarshalJSON] takes it.
 func (*Line) Refine(s *jsonschema.Schema) { refineWith(s) }
 
-// Refine has with as [Templates.UnmarshalJSON] takes it.
-func (*Demand) Refine(s *jsonschema.Schema) { refineWith(s) }
+// Refine has with as [templates.UnmarshalJSON] takes it.
+func (*requirement) Refine(s *jsonschema.Schema) { refineWith(s) }
 
 func refineWith(s *jsonschema.Schema) {
 	with := *oneOrMore
@@ -190,7 +190,7 @@ func (l *Line) Check() error {
 }
 
 // Check says what is wrong with a requirement itself.
-func (d *Demand) Check() error {
+func (d *requirement) Check() error {
 	if _, err := caps.ParseAbility(d.Can); err != nil {
 		return form.In("can", err)
 	}
@@ -203,7 +203,9 @@ func (d *Demand) Check() error {
 }
 
 // demands are what the line requires, its own first.
-func (l *Line) demands() []Demand { return append([]Demand{{Can: l.Can, With: l.With}}, l.Also...) }
+func (l *Line) demands() []requirement {
+	return append([]requirement{{Can: l.Can, With: l.With}}, l.Also...)
+}
 
 // line is the first that matches a tool; nil for none.
 func (s *Server) line(tool string) *Line {
@@ -242,7 +244,7 @@ func (s *Server) Secrets() (names []string) {
 // HasFiles reports whether a template of the server is one of file://.
 func (s *Server) HasFiles() bool {
 	return slices.ContainsFunc(s.Tools, func(l Line) bool {
-		return slices.ContainsFunc(l.demands(), func(d Demand) bool {
+		return slices.ContainsFunc(l.demands(), func(d requirement) bool {
 			return slices.ContainsFunc(d.With, func(text string) bool { return strings.HasPrefix(text, fileScheme) && strings.Contains(text, "{") })
 		})
 	})

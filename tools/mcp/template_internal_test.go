@@ -47,7 +47,7 @@ func TestTemplates(t *testing.T) {
 		{"too many", "x/{a}/{b}", `{"a":[` + texts(40) + `],"b":[` + texts(40) + `]}`, nil, "more than 1024"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := &Server{ID: "s", Tools: []Line{{Match: "*", Can: "crud/read", With: Templates{c.with}}}}
+			s := &Server{ID: "s", Tools: []Line{{Match: "*", Can: "crud/read", With: templates{c.with}}}}
 			if err := s.Tools[0].Check(); err != nil {
 				t.Fatal(err)
 			}
@@ -109,8 +109,8 @@ func TestTemplateOfRoot(t *testing.T) {
 		{"file://docs/{project}/settings", false},
 	} {
 		for at, line := range map[string]Line{
-			"with": {Match: "*", Can: "crud/read", With: Templates{c.with}},
-			"also": {Match: "*", Can: "invoke", Also: []Demand{{Can: "crud/read", With: Templates{"file://docs/{path}", c.with}}}},
+			"with": {Match: "*", Can: "crud/read", With: templates{c.with}},
+			"also": {Match: "*", Can: "invoke", Also: []requirement{{Can: "crud/read", With: templates{"file://docs/{path}", c.with}}}},
 		} {
 			s := &Server{ID: "s", Command: []string{"x"}, Tools: []Line{line}}
 			if err := s.Check(); err != nil {

@@ -3,6 +3,8 @@ package a2a
 import (
 	"net/http"
 	"strings"
+
+	"usher/tools/lending"
 )
 
 // method is what can be asked, by every name that it has.
@@ -33,8 +35,8 @@ var methods = []method{
 
 	{name: "a2a/capabilities/request", verb: "POST", path: "capabilities:request", answer: (*call).requestCapabilities, ours: true},
 	{name: "a2a/capabilities/attenuate", verb: "POST", path: "capabilities:attenuate", answer: (*call).attenuate, ours: true},
-	{name: "a2a/capabilities/revoke", verb: "POST", path: "capabilities:revoke", answer: (*call).revoke, ours: true},
-	{name: "a2a/capabilities/list", verb: "GET", path: "capabilities", answer: (*call).capabilities, ours: true},
+	{name: "a2a/capabilities/revoke", verb: "POST", path: "capabilities:revoke", answer: lends[lending.Revoke]("capability:revoke"), ours: true},
+	{name: "a2a/capabilities/list", verb: "GET", path: "capabilities", answer: lends[lending.List]("capability:list"), ours: true},
 	{name: "a2a/skill/invoke", verb: "POST", path: "skills/{skill}:invoke", answer: (*call).skill, ours: true},
 	{name: "a2a/task/send", verb: "POST", path: "tasks:send", answer: (*call).sendLiteral, ours: true},
 }

@@ -124,20 +124,15 @@ func (c *call) attenuate() (any, error) {
 	return c.lend("capability:attenuate", lending.Attenuate{CapabilityID: in.CapabilityID, Constraints: in.Constraints, Holder: in.Holder})
 }
 
-func (c *call) revoke() (any, error) {
-	var in lending.Revoke
-	if err := c.negotiating(&in); err != nil {
-		return nil, err
+// lends is a method that is an operation on capabilities.
+func lends[In any](operation string) func(*call) (any, error) {
+	return func(c *call) (any, error) {
+		var in In
+		if err := c.negotiating(&in); err != nil {
+			return nil, err
+		}
+		return c.lend(operation, in)
 	}
-	return c.lend("capability:revoke", in)
-}
-
-func (c *call) capabilities() (any, error) {
-	var in lending.List
-	if err := c.negotiating(&in); err != nil {
-		return nil, err
-	}
-	return c.lend("capability:list", in)
 }
 
 // skill uses a capability. Without one the skill is called as its operation, where the phase

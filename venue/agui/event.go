@@ -56,7 +56,6 @@ type event struct {
 	Name           string          `json:"name,omitempty"`
 	Description    string          `json:"description,omitempty"`
 	ParentSubagent string          `json:"parentSubagentRunId,omitempty"`
-	ParentCall     string          `json:"parentToolCallId,omitempty"`
 	Value          json.RawMessage `json:"value,omitempty"`
 
 	MessageID     string  `json:"messageId,omitempty"`

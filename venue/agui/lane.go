@@ -147,7 +147,6 @@ func (l *lane) activity(name, kind string, content any) {
 // subagent is who works for an agent in a run.
 type subagent struct {
 	run, name, description string
-	call                   string          // that it works for; empty is not known
 	caps                   json.RawMessage // what it may do; nil is not told
 }
 
@@ -160,9 +159,6 @@ func (l *lane) begins(s *subagent) *lane {
 	}
 	l.below = append(l.below, under)
 	ev := &event{Type: subagentStarted, Name: s.name, Description: s.description, ParentSubagent: l.sub}
-	if s.call != "" {
-		ev.ParentCall = l.call(s.call)
-	}
 	if s.caps != nil {
 		ev.Metadata = map[string]any{"cog13": map[string]any{"caps": s.caps}}
 	}

@@ -57,7 +57,7 @@ func TestNoRunIsRefused(t *testing.T) {
 			}
 			switch kind := rapid.IntRange(0, len(events)+2).Draw(t, "kind"); kind {
 			case len(events):
-				s := &subagent{run: rapid.SampledFrom([]string{"S1", "S2", fmt.Sprint("N", n)}).Draw(t, "run"), name: "carol", call: name.Draw(t, "call"), caps: json.RawMessage(`[]`)}
+				s := &subagent{run: rapid.SampledFrom([]string{"S1", "S2", fmt.Sprint("N", n)}).Draw(t, "run"), name: "carol", caps: json.RawMessage(`[]`)}
 				tellers = append(tellers, &teller{lane: at.begins(s), used: used, calls: make(map[string]string)})
 			case len(events) + 1:
 				at.ends(rapid.SampledFrom([]string{"", "failed"}).Draw(t, "code"), "why", rapid.Bool().Draw(t, "waits"))

@@ -22,16 +22,16 @@ type Door struct {
 func HasBearer(r *http.Request) bool { return len(r.Header.Values("Authorization")) > 0 }
 
 // Caller is who makes the request. A bearer that proves nothing is an error, and nobody is
-// anonymous with it. more are proofs beside those of the header.
-func (d *Door) Caller(r *http.Request, more ...string) (*venue.Principal, error) {
-	p, err := d.caller(r, more...)
+// anonymous with it.
+func (d *Door) Caller(r *http.Request) (*venue.Principal, error) {
+	p, err := d.caller(r)
 	if err == nil {
 		noteCaller(r.Context(), p.DID())
 	}
 	return p, err
 }
 
-func (d *Door) caller(r *http.Request, more ...string) (*venue.Principal, error) {
+func (d *Door) caller(r *http.Request) (*venue.Principal, error) {
 	sent := r.Header.Values("Authorization")
 	if len(sent) == 0 {
 		return d.Venue.Anonymous(r.Context())
@@ -43,7 +43,7 @@ func (d *Door) caller(r *http.Request, more ...string) (*venue.Principal, error)
 	if !strings.EqualFold(scheme, "Bearer") {
 		return nil, &auth.Refused{Reason: "the scheme of Authorization is not Bearer"}
 	}
-	return d.Venue.Authenticate(r.Context(), strings.TrimSpace(token), append(proofs(r), more...)...)
+	return d.Venue.Authenticate(r.Context(), strings.TrimSpace(token), proofs(r)...)
 }
 
 func proofs(r *http.Request) (list []string) {

@@ -41,9 +41,9 @@ func (d *Door) SignedIn(r *http.Request) (*venue.Principal, *auth.SignedIn, erro
 }
 
 // Person is [Door.Caller], and beside those who bear tokens the people who have signed in.
-func (d *Door) Person(r *http.Request, more ...string) (*venue.Principal, error) {
+func (d *Door) Person(r *http.Request) (*venue.Principal, error) {
 	if _, err := r.Cookie(SessionCookie(r)); err != nil || HasBearer(r) {
-		return d.Caller(r, more...)
+		return d.Caller(r)
 	}
 	p, in, err := d.SignedIn(r)
 	if err != nil {

@@ -67,7 +67,7 @@ func (d *desk) invoke(ctx context.Context, c *caller, m *message, st *state, ope
 			return nil, nil, err
 		}
 		if c.modern {
-			asks, err = d.asking(c, m, questions(needs), &state{State: needs.State})
+			asks, err := d.asking(c, m, questions(needs), &state{State: needs.State})
 			return nil, asks, err
 		}
 		if answers, err = c.ask(ctx, needs); err != nil {
@@ -144,8 +144,8 @@ func questions(needs *dialog.Needs) map[string]any {
 
 // asking is the result that asks.
 func (d *desk) asking(c *caller, m *message, list map[string]any, st *state) (*answer, error) {
-	st.Who, st.Call, st.Until = c.DID().String(), m.digest(), time.Now().Add(stateTime).Unix()
-	sealed, err := d.seals.seal(st)
+	st.Until = time.Now().Add(stateTime).Unix()
+	sealed, err := d.seals.seal(st, c, m)
 	if err != nil {
 		return nil, err
 	}
@@ -155,7 +155,21 @@ func (d *desk) asking(c *caller, m *message, list map[string]any, st *state) (*a
 	return answered(c, map[string]any{"resultType": "input_required", "inputRequests": list, "requestState": sealed}), nil
 }
 
-func (m *message) digest() []byte { return digest(m.method, m.name, string(m.input)) }
+// digest is that of whose call it is, and of what.
+func (m *message) digest(c *caller) []byte {
+	return digest(c.DID().String(), m.method, m.name, string(m.input))
+}
+
+// operate makes the call that a message is.
+func (d *desk) operate(ctx context.Context, c *caller, m *message, operation string) (out json.RawMessage, asks *answer, err error) {
+	st, err := d.seals.open(c, m)
+	if err != nil {
+		return nil, nil, err
+	}
+	ctx, end := c.present(ctx)
+	defer end()
+	return d.invoke(ctx, c, m, st, operation, m.input)
+}
 
 // ask asks the client of a session.
 func (c *caller) ask(ctx context.Context, needs *dialog.Needs) (map[string]json.RawMessage, error) {

@@ -19,7 +19,7 @@ import (
 type desk struct {
 	info      *sdk.Implementation
 	logger    *slog.Logger
-	seals     *seals
+	seals     seals
 	prompts   []Prompt
 	resources []Resource
 	work      map[string]Work
@@ -28,9 +28,13 @@ type desk struct {
 }
 
 func newDesk(name string, o *Options) (*desk, error) {
+	sealing, err := newSeals()
+	if err != nil {
+		return nil, err
+	}
 	d := &desk{
 		info: &sdk.Implementation{Name: name, Title: name, Version: "1"}, logger: slog.New(slog.DiscardHandler),
-		seals: newSeals(), work: maps.Clone(long), resources: []Resource{values},
+		seals: sealing, work: maps.Clone(long), resources: []Resource{values},
 	}
 	if o == nil {
 		o = new(Options)
@@ -170,15 +174,29 @@ func (d *desk) recovered(ctx context.Context, method string, res *sdk.Result, er
 
 var errFault = fault.New(fault.Panic, "the venue failed inside: this is a fault of the venue, not of the request")
 
+// answer answers a message. An error of the venue's is one of the protocol then.
 func (d *desk) answer(ctx context.Context, c *caller, method string, req sdk.Request, next sdk.MethodHandler) (sdk.Result, error) {
+	res, err := d.own(ctx, c, method, req)
+	switch {
+	case err != nil:
+		return nil, failure(err)
+	case res != nil:
+		return res, nil
+	}
+	if _, subscribes := req.GetParams().(*sdk.SubscribeParams); subscribes {
+		defer d.listeners.changed(c.DID())
+	}
+	return next(ctx, method, req)
+}
+
+// own answers a message that is not left to the SDK; of one that is there is no result.
+func (d *desk) own(ctx context.Context, c *caller, method string, req sdk.Request) (sdk.Result, error) {
 	switch params := req.GetParams().(type) {
 	case *sdk.InitializeParams:
 		if c.slot == nil {
 			break // over pipes there is one session
 		}
-		if err := c.slot.take(c.session, c.server); err != nil {
-			return nil, failure(err)
-		}
+		return nil, c.slot.take(c.session, c.server)
 	case *sdk.ListToolsParams:
 		return d.listTools(ctx, c, params)
 	case *sdk.CallToolParamsRaw:
@@ -197,14 +215,9 @@ func (d *desk) answer(ctx context.Context, c *caller, method string, req sdk.Req
 	case *sdk.CompleteParams:
 		return d.complete(ctx, c, params)
 	case *sdk.SubscriptionsListenParams:
-		if err := d.hear(ctx, c, params); err != nil {
-			return nil, failure(err)
-		}
+		return nil, d.hear(ctx, c, params)
 	case *sdk.SubscribeParams:
-		if err := d.mayRead(ctx, c, params.URI); err != nil {
-			return nil, failure(err)
-		}
-		defer d.listeners.changed(c.DID())
+		return nil, d.mayRead(ctx, c, params.URI)
 	case *taskParams:
 		var named []string
 		if extra := req.GetExtra(); extra != nil {
@@ -212,7 +225,7 @@ func (d *desk) answer(ctx context.Context, c *caller, method string, req sdk.Req
 		}
 		return d.task(ctx, c, method, params, named)
 	}
-	return next(ctx, method, req)
+	return nil, nil
 }
 
 var errNobody = fault.New(fault.Unauthenticated, "nobody knows who sends this message")

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -26,7 +25,7 @@ type Prompt struct {
 // their ids, and those of operations.
 func (d *desk) listPrompts(ctx context.Context, c *caller, params *sdk.ListPromptsParams) (sdk.Result, error) {
 	if params != nil && params.Cursor != "" {
-		return nil, failure(errCursor)
+		return nil, errCursor
 	}
 	list := &sdk.ListPromptsResult{Prompts: []*sdk.Prompt{}, Cacheable: sdk.Cacheable{CacheScope: private}}
 	for i := range d.prompts {
@@ -37,7 +36,7 @@ func (d *desk) listPrompts(ctx context.Context, c *caller, params *sdk.ListPromp
 	}
 	readable, err := c.Readable(ctx)
 	if err != nil {
-		return nil, failure(err)
+		return nil, err
 	}
 	for _, a := range readable {
 		if d.prompt(a.AgentID) == nil {
@@ -65,21 +64,15 @@ func (d *desk) getPrompt(ctx context.Context, c *caller, params *sdk.GetPromptPa
 	}
 	input, err := json.Marshal(params.Arguments)
 	if err != nil {
-		return nil, failure(err)
+		return nil, err
 	}
 	if len(params.Arguments) == 0 {
 		input = json.RawMessage("{}")
 	}
 	m := &message{"prompts/get", params.Name, input, params.GetProgressToken(), params.InputResponses, params.RequestState}
-	st, err := d.seals.open(m.returned, c.DID().String(), m.digest(), time.Now())
+	out, asks, err := d.operate(ctx, c, m, p.Operation)
 	if err != nil {
-		return nil, failure(err)
-	}
-	ctx, end := c.present(ctx)
-	defer end()
-	out, asks, err := d.invoke(ctx, c, m, st, p.Operation, input)
-	if err != nil {
-		return nil, failure(err)
+		return nil, err
 	}
 	if asks != nil {
 		return asks, nil
@@ -112,11 +105,11 @@ func plain(out json.RawMessage) string {
 // agentPrompt is what an agent is told to do, for whoever may read the agent.
 func (d *desk) agentPrompt(ctx context.Context, c *caller, id string) (sdk.Result, error) {
 	if agents.CheckID(id) != nil {
-		return nil, failure(errNoPrompt)
+		return nil, errNoPrompt
 	}
 	raw, err := c.Invoke(ctx, "agent:info", agents.Named{AgentID: id})
 	if err != nil {
-		return nil, failure(err)
+		return nil, err
 	}
 	var info struct {
 		Config struct {
@@ -125,7 +118,7 @@ func (d *desk) agentPrompt(ctx context.Context, c *caller, id string) (sdk.Resul
 		} `json:"config"`
 	}
 	if err := json.Unmarshal(raw, &info); err != nil {
-		return nil, failure(err)
+		return nil, err
 	}
 	return answered(c, map[string]any{
 		"description": info.Config.Description,

@@ -9,7 +9,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -111,7 +110,7 @@ const (
 // what lies at the top of what the caller may read.
 func (d *desk) listResources(ctx context.Context, c *caller, params *sdk.ListResourcesParams) (sdk.Result, error) {
 	if params != nil && params.Cursor != "" {
-		return nil, failure(errCursor)
+		return nil, errCursor
 	}
 	list := &sdk.ListResourcesResult{Resources: []*sdk.Resource{}, Cacheable: sdk.Cacheable{CacheScope: private}}
 	for i := range d.resources {
@@ -123,12 +122,12 @@ func (d *desk) listResources(ctx context.Context, c *caller, params *sdk.ListRes
 	}
 	roots, err := d.roots(ctx, c)
 	if err != nil {
-		return nil, failure(err)
+		return nil, err
 	}
 	for _, root := range roots {
 		below, err := d.children(ctx, c, root)
 		if err != nil {
-			return nil, failure(err)
+			return nil, err
 		}
 		for _, name := range below {
 			path := root + "/" + name
@@ -193,7 +192,7 @@ func (d *desk) children(ctx context.Context, c *caller, path string) ([]string, 
 // listTemplates lists the templates, which say nothing of what there is.
 func (d *desk) listTemplates(params *sdk.ListResourceTemplatesParams) (sdk.Result, error) {
 	if params != nil && params.Cursor != "" {
-		return nil, failure(errCursor)
+		return nil, errCursor
 	}
 	list := &sdk.ListResourceTemplatesResult{ResourceTemplates: []*sdk.ResourceTemplate{}, Cacheable: sdk.Cacheable{CacheScope: private}}
 	for i := range d.resources {
@@ -231,29 +230,23 @@ func (d *desk) hear(ctx context.Context, c *caller, params *sdk.SubscriptionsLis
 func (d *desk) readResource(ctx context.Context, c *caller, params *sdk.ReadResourceParams) (sdk.Result, error) {
 	r, in, err := d.find(params.URI)
 	if err != nil {
-		return nil, failure(err)
+		return nil, err
 	}
 	input, err := json.Marshal(in)
 	if err != nil {
-		return nil, failure(err)
+		return nil, err
 	}
 	m := &message{"resources/read", params.URI, input, params.GetProgressToken(), params.InputResponses, params.RequestState}
-	st, err := d.seals.open(m.returned, c.DID().String(), m.digest(), time.Now())
+	out, asks, err := d.operate(ctx, c, m, r.Operation)
 	if err != nil {
-		return nil, failure(err)
-	}
-	ctx, end := c.present(ctx)
-	defer end()
-	out, asks, err := d.invoke(ctx, c, m, st, r.Operation, input)
-	if err != nil {
-		return nil, failure(err)
+		return nil, err
 	}
 	if asks != nil {
 		return asks, nil
 	}
 	contents, err := r.contents(params.URI, out)
 	if err != nil {
-		return nil, failure(err)
+		return nil, err
 	}
 	return answered(c, map[string]any{"contents": contents, "cacheScope": private, "ttlMs": 0}), nil
 }
@@ -295,7 +288,7 @@ func (r *Resource) contents(uri string, out json.RawMessage) ([]any, error) {
 // complete completes the path of a value by what lies next to it.
 func (d *desk) complete(ctx context.Context, c *caller, params *sdk.CompleteParams) (sdk.Result, error) {
 	if params.Ref == nil || params.Argument.Name == "" {
-		return nil, failure(fault.New(fault.InvalidInput, "ref and argument.name are needed"))
+		return nil, fault.New(fault.InvalidInput, "ref and argument.name are needed")
 	}
 	found := []string{}
 	if params.Ref.URI == values.URI && params.Argument.Name == "path" {
@@ -306,7 +299,7 @@ func (d *desk) complete(ctx context.Context, c *caller, params *sdk.CompletePara
 		if dir != "" {
 			names, err := d.children(ctx, c, dir)
 			if err != nil {
-				return nil, failure(err)
+				return nil, err
 			}
 			for _, name := range names {
 				if strings.HasPrefix(name, begun) && len(found) < 100 {

@@ -1,22 +1,19 @@
 package mcp
 
 import (
-	"crypto/hmac"
+	"crypto/aes"
+	"crypto/cipher"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
-	"strings"
 	"time"
 
 	"usher/tools/fault"
 )
 
-// state is what a client sends back with its answers: whose it is, of which call, and how
-// long it holds. A client can read it, and change nothing of it.
+// state is what a client sends back with its answers, and how long it holds.
 type state struct {
-	Who   string `json:"who"`
-	Call  []byte `json:"call"` // digest of what is called, with its input
 	Until int64  `json:"until"`
 	State string `json:"state,omitempty"` // of the operation
 	Job   string `json:"job,omitempty"`   // that waits for the answers
@@ -27,19 +24,19 @@ const (
 	maxState  = 64 << 10 // bytes
 )
 
-// seals makes states that only it takes back, until the process ends.
-type seals struct{ key [32]byte }
+// seals makes states that only it takes back, for one principal and one call, until the process
+// ends.
+type seals struct{ cipher.AEAD }
 
-func newSeals() *seals {
-	s := new(seals)
-	_, _ = rand.Read(s.key[:]) // never fails
-	return s
-}
-
-func (s *seals) sum(text string) []byte {
-	h := hmac.New(sha256.New, s.key[:])
-	h.Write([]byte(text))
-	return h.Sum(nil)
+func newSeals() (seals, error) {
+	key := make([]byte, 32)
+	_, _ = rand.Read(key) // never fails
+	block, err := aes.NewCipher(key)
+	if err != nil {
+		return seals{}, err
+	}
+	s, err := cipher.NewGCMWithRandomNonce(block)
+	return seals{s}, err
 }
 
 func digest(parts ...string) []byte {
@@ -51,34 +48,29 @@ func digest(parts ...string) []byte {
 	return h.Sum(nil)
 }
 
-// seal writes a state.
-func (s *seals) seal(st *state) (string, error) {
+// seal writes a state that a caller has of a message.
+func (s seals) seal(st *state, c *caller, m *message) (string, error) {
 	raw, err := json.Marshal(st)
 	if err != nil {
 		return "", err
 	}
-	text := base64.RawURLEncoding.EncodeToString(raw)
-	return text + "." + base64.RawURLEncoding.EncodeToString(s.sum(text)), nil
+	return base64.RawURLEncoding.EncodeToString(s.Seal(nil, nil, raw, m.digest(c))), nil
 }
 
 var errState = fault.New(fault.InvalidInput, "requestState is not what this venue gave you for this call, or too old: leave it out to begin again")
 
-// open reads a state of the caller's, of the call. None is that of a first call.
-func (s *seals) open(sealed, who string, call []byte, now time.Time) (*state, error) {
-	if sealed == "" {
-		return new(state), nil
+// open reads the state that came back with a message of a caller. None is that of a first call.
+func (s seals) open(c *caller, m *message) (*state, error) {
+	st := new(state)
+	if m.returned == "" {
+		return st, nil
 	}
-	text, sum, ok := strings.Cut(sealed, ".")
-	given, err := base64.RawURLEncoding.DecodeString(sum)
-	if !ok || err != nil || len(sealed) > maxState || !hmac.Equal(given, s.sum(text)) {
-		return nil, errState
-	}
-	raw, err := base64.RawURLEncoding.DecodeString(text)
+	box, err := base64.RawURLEncoding.DecodeString(m.returned[:min(len(m.returned), maxState)])
 	if err != nil {
 		return nil, errState
 	}
-	st := new(state)
-	if err := json.Unmarshal(raw, st); err != nil || st.Who != who || !hmac.Equal(st.Call, call) || now.Unix() > st.Until {
+	raw, err := s.Open(nil, nil, box, m.digest(c))
+	if err != nil || json.Unmarshal(raw, st) != nil || time.Now().Unix() > st.Until {
 		return nil, errState
 	}
 	return st, nil

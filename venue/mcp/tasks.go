@@ -72,13 +72,13 @@ func (d *desk) task(ctx context.Context, c *caller, method string, params *taskP
 	case !c.tasks():
 		return nil, errLackTasks
 	case params == nil || params.TaskID == "":
-		return nil, failure(fault.New(fault.InvalidInput, "taskId is missing"))
+		return nil, fault.New(fault.InvalidInput, "taskId is missing")
 	case len(named) > 0 && named[0] != params.TaskID:
 		return nil, &jsonrpc.Error{Code: sdk.CodeHeaderMismatch, Message: "header mismatch: Mcp-Name is not the task of the body"}
 	}
 	rec, err := c.Run(ctx, params.TaskID)
 	if err != nil {
-		return nil, failure(err)
+		return nil, err
 	}
 	switch method {
 	case "tasks/get":
@@ -89,12 +89,12 @@ func (d *desk) task(ctx context.Context, c *caller, method string, params *taskP
 			err = d.settle(ctx, c, waiting, params.InputResponses)
 		}
 		if err != nil {
-			return nil, failure(err)
+			return nil, err
 		}
 	case "tasks/cancel":
 		if !rec.Over() {
 			if err := c.Stop(ctx, rec.ID); err != nil {
-				return nil, failure(err)
+				return nil, err
 			}
 		}
 	}
@@ -131,7 +131,7 @@ func (d *desk) told(ctx context.Context, c *caller, rec *runs.Record) (sdk.Resul
 	if !rec.Over() {
 		waiting, err := d.pending(ctx, c, rec.ID)
 		if err != nil {
-			return nil, failure(err)
+			return nil, err
 		}
 		if len(waiting) > 0 {
 			members["status"], members["inputRequests"] = "input_required", forms(waiting)
@@ -247,11 +247,7 @@ func (d *desk) follow(ctx context.Context, c *caller, m *message, id string, ans
 			return refusal(c, resting(id, waiting[0].ID)), nil
 		}
 		if c.modern {
-			asks, err := d.asking(c, m, forms(waiting), &state{Job: id})
-			if err != nil {
-				return nil, failure(err)
-			}
-			return asks, nil
+			return d.asking(c, m, forms(waiting), &state{Job: id})
 		}
 		said, err := c.ask(ctx, asked(waiting))
 		if err == nil {

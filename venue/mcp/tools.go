@@ -34,11 +34,11 @@ var askSchema = json.RawMessage(`{"type":"object","required":["message"],"additi
 // listTools lists what the caller could call, on one page.
 func (d *desk) listTools(ctx context.Context, c *caller, params *sdk.ListToolsParams) (sdk.Result, error) {
 	if params != nil && params.Cursor != "" {
-		return nil, failure(errCursor)
+		return nil, errCursor
 	}
 	ops, err := c.Operations(ctx)
 	if err != nil {
-		return nil, failure(err)
+		return nil, err
 	}
 	list := &sdk.ListToolsResult{Tools: []*sdk.Tool{}, Cacheable: sdk.Cacheable{CacheScope: private}}
 	names := make(map[string]bool, len(ops))
@@ -54,7 +54,7 @@ func (d *desk) listTools(ctx context.Context, c *caller, params *sdk.ListToolsPa
 	}
 	askable, err := c.Askable(ctx)
 	if err != nil {
-		return nil, failure(err)
+		return nil, err
 	}
 	for _, a := range askable {
 		if name := askPrefix + a.AgentID; !names[name] {
@@ -135,13 +135,13 @@ func (d *desk) named(c *caller, name string, arguments json.RawMessage) (called,
 // callTool calls a tool. What comes of it, and what is denied, are results.
 func (d *desk) callTool(ctx context.Context, c *caller, params *sdk.CallToolParamsRaw) (sdk.Result, error) {
 	m := &message{"tools/call", params.Name, params.Arguments, params.GetProgressToken(), params.InputResponses, params.RequestState}
-	st, err := d.seals.open(m.returned, c.DID().String(), m.digest(), time.Now())
+	st, err := d.seals.open(c, m)
 	if err != nil {
-		return nil, failure(err)
+		return nil, err
 	}
 	call, err := d.named(c, params.Name, params.Arguments)
 	if errors.Is(err, errNoTool) {
-		return nil, failure(err)
+		return nil, err
 	}
 	if err != nil {
 		return refusal(c, err), nil
@@ -180,7 +180,7 @@ func (d *desk) callTool(ctx context.Context, c *caller, params *sdk.CallToolPara
 func (d *desk) goOn(ctx context.Context, c *caller, m *message, job string) (sdk.Result, error) {
 	said, err := raw(m.answers)
 	if err != nil {
-		return nil, failure(err)
+		return nil, err
 	}
 	waiting, err := d.pending(ctx, c, job)
 	if err == nil {

@@ -15,7 +15,6 @@ import (
 	"crypto/aes"
 	"crypto/cipher"
 	"crypto/hmac"
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -118,7 +117,7 @@ func (r *Room) Begin(ctx context.Context, req *Request) (*Ticket, *Reply, error)
 	t := &Ticket{room: r, at: "k/" + req.Owner.String() + "/" + hex.EncodeToString(name)}
 	block, err := aes.NewCipher(r.derive("seal", req))
 	if err == nil {
-		t.seal, err = cipher.NewGCM(block)
+		t.seal, err = cipher.NewGCMWithRandomNonce(block)
 	}
 	if err != nil {
 		return nil, nil, err
@@ -192,8 +191,7 @@ func (t *Ticket) before(req *Request) (*Reply, error) {
 		t.Again = true
 		return nil, nil
 	}
-	n := min(t.seal.NonceSize(), len(t.rec.Reply))
-	raw, err := t.seal.Open(nil, t.rec.Reply[:n], t.rec.Reply[n:], []byte(t.at))
+	raw, err := t.seal.Open(nil, nil, t.rec.Reply, []byte(t.at))
 	var reply Reply
 	if err == nil {
 		err = json.Unmarshal(raw, &reply)
@@ -277,11 +275,7 @@ func (t *Ticket) Keep(ctx context.Context, reply *Reply) error {
 	}
 	t.rec.Status, t.rec.Long = reply.Status, len(reply.Body) > MaxBody
 	if !t.rec.Long {
-		nonce := make([]byte, t.seal.NonceSize())
-		if _, err := rand.Read(nonce); err != nil {
-			return err
-		}
-		t.rec.Reply = t.seal.Seal(nonce, nonce, raw, []byte(t.at))
+		t.rec.Reply = t.seal.Seal(nil, nil, raw, []byte(t.at))
 	}
 	if raw, err = json.Marshal(t.rec); err != nil {
 		return err
