@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	"usher/caps"
 	"usher/tools"
@@ -102,16 +101,10 @@ func (s *Server) declared() (ops []*tools.Operation) {
 }
 
 // resultSchema is the schema of a result, whose content faces that know the form pass on.
-var resultSchema = sync.OnceValue(func() *schema.Schema {
-	s, err := schema.Compile(context.Background(), json.RawMessage(`{"type":"object","required":["from"],"properties":{`+
-		`"from":{"type":"string","description":"whose words these are"},`+
-		`"content":{"type":"array","items":{"type":"object","`+content.Mark+`":true}},`+
-		`"structured":{"description":"the result as a value"}}}`), nil)
-	if err != nil {
-		panic(err) // it is made of what is compiled in, and tests make it
-	}
-	return s
-})
+var resultSchema = compiled(`{"type":"object","required":["from"],"properties":{` +
+	`"from":{"type":"string","description":"whose words these are"},` +
+	`"content":{"type":"array","items":{"type":"object","` + content.Mark + `":true}},` +
+	`"structured":{"description":"the result as a value"}}}`)
 
 // accepted is the schema of an input; nil where it is none that is understood: then the
 // server alone says what fits.

@@ -11,7 +11,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -178,49 +177,37 @@ func (l *link) signIn(ctx context.Context, at *login, redirect string) (*grant, 
 		}
 		_ = session.Close()
 	}
-	switch g := made.Load(); {
-	case g != nil: // whatever came after it
+	if g := made.Load(); g != nil { // whatever came after it
 		return g, l.bearer.keep(ctx, g)
-	case handler.failed() != nil: // the SDK tries another version then, and tells of that
-		return nil, fmt.Errorf("sign in to MCP server %s: %s", l.server.ID, value.Cut(hide(handler.failed().Error()), maxError))
-	case err != nil:
-		return nil, fmt.Errorf("sign in to MCP server %s: %s", l.server.ID, value.Cut(hide(err.Error()), maxError))
-	default:
-		return nil, errNoNeed
 	}
+	if failed := handler.failed.Load(); failed != nil { // the SDK tries another version then, and tells of that
+		err = *failed
+	}
+	if err != nil {
+		return nil, fmt.Errorf("sign in to MCP server %s: %s", l.server.ID, value.Cut(hide(err.Error()), maxError))
+	}
+	return nil, errNoNeed
 }
 
 // once asks a person one time: what comes after that is for the next sign-in.
 type once struct {
 	auth.OAuthHandler
 	server string
-
-	mu    sync.Mutex
-	asked bool
-	err   error
+	asked  atomic.Bool
+	failed atomic.Pointer[error] // by which that came to nothing
 }
 
 // Authorize asks, or says that it has.
 func (o *once) Authorize(ctx context.Context, req *http.Request, res *http.Response) error {
-	o.mu.Lock()
-	again := o.asked
-	o.asked = true
-	o.mu.Unlock()
-	if again {
+	if o.asked.Swap(true) {
 		_ = res.Body.Close()
 		return &signInError{o.server}
 	}
 	err := o.OAuthHandler.Authorize(ctx, req, res)
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.err = err
+	if err != nil {
+		o.failed.Store(&err)
+	}
 	return err
-}
-
-func (o *once) failed() error {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.err
 }
 
 // handler says how the SDK signs in: by a client that the configuration names, or one

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -137,13 +138,7 @@ func (s *slow) Read(p []byte) (int, error) {
 	if wait := s.bytes.WaitN(context.Background(), n); wait != nil {
 		return n, wait
 	}
-	lines := 0
-	for _, c := range p[:n] {
-		if c == '\n' {
-			lines++
-		}
-	}
-	for lines > 0 {
+	for lines := bytes.Count(p[:n], []byte{'\n'}); lines > 0; {
 		part := min(lines, maxBurst)
 		if wait := s.limit.WaitN(context.Background(), part); wait != nil {
 			return n, wait

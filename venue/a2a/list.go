@@ -1,6 +1,8 @@
 package a2a
 
 import (
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -90,12 +92,7 @@ func (c *call) listed(rec *runs.Record, in *a2a.ListTasksRequest) bool {
 }
 
 func isState(s a2a.TaskState) bool {
-	for _, known := range states {
-		if s == known {
-			return true
-		}
-	}
-	return s == a2a.TaskStateSubmitted
+	return s == a2a.TaskStateSubmitted || slices.Contains(slices.Collect(maps.Values(states)), s)
 }
 
 // readToken reads where a page begins, and how many tasks were before it.
