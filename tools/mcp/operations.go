@@ -9,8 +9,8 @@ import (
 	"usher/tools/fault"
 )
 
-// summary is a server as a list has it.
-type summary struct {
+// Summary is a server as a list has it.
+type Summary struct {
 	Server  string         `json:"server"`
 	State   string         `json:"state" jsonschema:"idle, connecting, connected or failed"`
 	Error   string         `json:"error,omitempty" jsonschema:"why it failed last"`
@@ -22,7 +22,7 @@ type summary struct {
 
 // Listing has all servers, by id.
 type Listing struct {
-	Servers []summary `json:"servers"`
+	Servers []Summary `json:"servers"`
 }
 
 // Query asks for all servers.
@@ -126,9 +126,9 @@ func (s *Servers) of(call tools.Call) []*entry {
 }
 
 func (s *Servers) list(_ context.Context, call tools.Call, _ Query) (Listing, error) {
-	out := Listing{Servers: []summary{}}
+	out := Listing{Servers: []Summary{}}
 	for _, e := range s.of(call) {
-		sum := summary{Server: e.server.ID, Command: e.server.Command, URL: e.server.URL, Tools: map[string]int{}}
+		sum := Summary{Server: e.server.ID, Command: e.server.Command, URL: e.server.URL, Tools: map[string]int{}}
 		var err error
 		if sum.State, err = e.link.state(); err != nil {
 			sum.Error = err.Error()
