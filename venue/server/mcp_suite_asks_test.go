@@ -50,8 +50,8 @@ func dialogue(name string, next func(line *dialog.Line, in json.RawMessage) (sai
 	})
 }
 
-// asking is a tool that asks one thing, and says what was answered.
-func asking(name, key string, ask func(in json.RawMessage) dialog.Question, say func(raw json.RawMessage) string) *tools.Operation {
+// suiteAsking is a tool that asks one thing, and says what was answered.
+func suiteAsking(name, key string, ask func(in json.RawMessage) dialog.Question, say func(raw json.RawMessage) string) *tools.Operation {
 	return dialogue(name, func(line *dialog.Line, in json.RawMessage) (string, *dialog.Needs) {
 		if raw, ok := line.Answers[key]; ok {
 			return say(raw), nil
@@ -110,22 +110,22 @@ func questioning() []*tools.Operation {
 	}
 	filled := func(raw json.RawMessage) string { return "Elicitation completed: " + elicited(raw) }
 	return []*tools.Operation{
-		asking("test_sampling", "sample", func(in json.RawMessage) dialog.Question { return sampling(field(in, "prompt")) },
+		suiteAsking("test_sampling", "sample", func(in json.RawMessage) dialog.Question { return sampling(field(in, "prompt")) },
 			func(raw json.RawMessage) string { return "LLM response: " + sampled(raw) }),
-		asking("test_missing_capability", "sample", func(json.RawMessage) dialog.Question { return sampling("Hello") }, sampled),
-		asking("test_elicitation", "form", func(in json.RawMessage) dialog.Question {
+		suiteAsking("test_missing_capability", "sample", func(json.RawMessage) dialog.Question { return sampling("Hello") }, sampled),
+		suiteAsking("test_elicitation", "form", func(in json.RawMessage) dialog.Question {
 			return form(field(in, "message"), `{"username":{"type":"string","description":"User's response"},"email":{"type":"string","description":"User's email address"}}`, "username", "email")
 		}, func(raw json.RawMessage) string { return "User response: " + elicited(raw) }),
-		asking("test_elicitation_sep1034_defaults", "form", func(json.RawMessage) dialog.Question { return form("Please review the defaults", defaults) }, filled),
-		asking("test_elicitation_sep1330_enums", "form", func(json.RawMessage) dialog.Question { return form("Please choose", enums) }, filled),
+		suiteAsking("test_elicitation_sep1034_defaults", "form", func(json.RawMessage) dialog.Question { return form("Please review the defaults", defaults) }, filled),
+		suiteAsking("test_elicitation_sep1330_enums", "form", func(json.RawMessage) dialog.Question { return form("Please choose", enums) }, filled),
 		dialogue("test_input_required_result_elicitation", func(line *dialog.Line, in json.RawMessage) (string, *dialog.Needs) {
 			if f, ok := line.Form("user_name"); ok {
 				return fmt.Sprintf("Hello, %v!", f["name"]), nil
 			}
 			return "", &dialog.Needs{Questions: map[string]dialog.Question{"user_name": name(in)}}
 		}),
-		asking("test_input_required_result_sampling", "capital_question", func(json.RawMessage) dialog.Question { return sampling("What is the capital of France?") }, sampled),
-		asking("test_input_required_result_list_roots", "client_roots", func(json.RawMessage) dialog.Question { return roots },
+		suiteAsking("test_input_required_result_sampling", "capital_question", func(json.RawMessage) dialog.Question { return sampling("What is the capital of France?") }, sampled),
+		suiteAsking("test_input_required_result_list_roots", "client_roots", func(json.RawMessage) dialog.Question { return roots },
 			func(raw json.RawMessage) string { return "Roots: " + string(raw) }),
 		stateful("test_input_required_result_request_state"),
 		stateful("test_input_required_result_tampered_state"),

@@ -98,7 +98,7 @@ func contents() []*tools.Operation {
 		tool("test_tool_with_progress", anything, steps),
 		tool("test_streaming_elicitation", anything, steps),
 	}
-	return append(list, offered()...)
+	return append(list, suiteOffered()...)
 }
 
 func steps(ctx context.Context, call tools.Call, _ json.RawMessage) (any, error) {
@@ -109,8 +109,8 @@ func steps(ctx context.Context, call tools.Call, _ json.RawMessage) (any, error)
 	return content.Of(content.Text("done")), nil
 }
 
-// offered are the prompts and the resources.
-func offered() []*tools.Operation {
+// suiteOffered are the prompts and the resources.
+func suiteOffered() []*tools.Operation {
 	type arguments struct {
 		Arg1 string `json:"arg1"`
 		Arg2 string `json:"arg2"`

@@ -78,7 +78,7 @@ func compute(ctx context.Context, _ tools.Call, in json.RawMessage) (any, error)
 
 // deletes has the agent delete what a person has to allow.
 func deletes(ctx context.Context, call tools.Call, order string) (any, error) {
-	input, err := json.Marshal(map[string]any{"agentId": agent, "input": order})
+	input, err := json.Marshal(map[string]any{"agentId": suiteAgent, "input": order})
 	if err != nil {
 		return nil, err
 	}

@@ -19,8 +19,8 @@ import (
 // suiteUser is whom the conformance suite of MCP calls as.
 const suiteUser = "suite"
 
-// agent is an agent that asks before it deletes.
-const agent = "clerk"
+// suiteAgent is an agent that asks before it deletes.
+const suiteAgent = "clerk"
 
 // openSuite opens the venue of the suite, and returns how its face serves it. What the suite asks
 // of a server are ordinary operations here, so that each of its calls goes through the gate.
@@ -37,7 +37,7 @@ func openSuite(ctx context.Context, o *venue.Options) (*venue.Venue, *mcp.Option
 	}
 	u, err := v.User(ctx, suiteUser)
 	if err == nil {
-		_, err = u.Invoke(ctx, "agent:create", map[string]any{"agentId": agent, "config": map[string]any{
+		_, err = u.Invoke(ctx, "agent:create", map[string]any{"agentId": suiteAgent, "config": map[string]any{
 			"tools": []string{"covia:delete"}, "caps": json.RawMessage(`[{"with":"w/files","can":"crud/delete","ask":true}]`),
 		}})
 	}
