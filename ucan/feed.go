@@ -31,7 +31,7 @@ func (s *Store) Feed(ctx context.Context, after uint64, limit int) (list []*Revo
 	}
 	next = after
 	for _, key := range keys {
-		r, err := (*Revocation)(nil), error(nil)
+		var r *Revocation
 		if next, err = turnOf(key); err == nil {
 			r, err = s.revocation(ctx, key[len(keyFeed)+8:])
 		}

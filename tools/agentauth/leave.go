@@ -112,7 +112,7 @@ func (c *Clients) leave(ctx, within context.Context, k *Kept) (next time.Time, e
 	now := c.opts.Now()
 	next = time.UnixMilli(k.Next)
 	if within.Err() != nil || now.Before(next) {
-		return next, nil
+		return next, nil //nolint:nilerr // the time of this round is over: another one tries
 	}
 	pause := lastPause
 	if k.Tries < 10 {

@@ -173,8 +173,11 @@ func sectionOf(server *mcp.Server) string {
 		value any
 		given bool
 	}{
-		{"url", server.URL, server.URL != ""}, {"command", server.Command, server.URL == ""},
-		{"env", server.Env, len(server.Env) > 0}, {"headers", server.Headers, len(server.Headers) > 0}, {"root", server.Root, server.Root != ""},
+		{"url", server.URL, server.URL != ""},
+		{"command", server.Command, server.URL == ""},
+		{"env", server.Env, len(server.Env) > 0},
+		{"headers", server.Headers, len(server.Headers) > 0},
+		{"root", server.Root, server.Root != ""},
 	} {
 		if part.given {
 			fmt.Fprintf(&b, "    %s: %s\n", part.key, flow(part.value))
