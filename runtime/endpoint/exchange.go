@@ -69,20 +69,7 @@ type Answer interface {
 // receive reads an answer.
 func (x *Exchange) receive(body io.Reader, a Answer) error {
 	bounded := &io.LimitedReader{R: body, N: MaxAnswer + 1}
-	in := bufio.NewReaderSize(bounded, 16) // the smallest: larger reads pass it by
-	first, err := firstByte(in)
-	switch {
-	case errors.Is(err, io.EOF):
-		return Cut(io.ErrUnexpectedEOF)
-	case err != nil:
-		return broken(err)
-	case first == '{' || first == '[':
-		err = x.whole(in, a)
-	case first == '<':
-		return x.Format("it sent a web page: base_url is not the address of an API (it looks like %s)", x.form.Example)
-	default:
-		err = x.stream(in, a)
-	}
+	err := x.read(bufio.NewReaderSize(bounded, 16), a) // the smallest: larger reads pass it by
 	switch {
 	case bounded.N == 0 && !x.left:
 		return x.Format("its answer is longer than %d bytes", MaxAnswer)
@@ -90,6 +77,22 @@ func (x *Exchange) receive(body io.Reader, a Answer) error {
 		return err
 	}
 	return a.End()
+}
+
+// read reads an answer up to its end.
+func (x *Exchange) read(in *bufio.Reader, a Answer) error {
+	first, err := firstByte(in)
+	switch {
+	case errors.Is(err, io.EOF):
+		return Cut(io.ErrUnexpectedEOF)
+	case err != nil:
+		return broken(err)
+	case first == '{' || first == '[':
+		return x.whole(in, a)
+	case first == '<':
+		return x.Format("it sent a web page: base_url is not the address of an API (it looks like %s)", x.form.Example)
+	}
+	return x.stream(in, a)
 }
 
 func (x *Exchange) stream(in io.Reader, a Answer) error {
