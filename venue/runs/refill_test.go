@@ -20,6 +20,7 @@ type returner struct {
 	*house
 	work     runs.Work
 	answered string        // the approval that was given
+	given    *atomic.Bool  // it was, by now
 	opened   *atomic.Int64 // times that it was asked for an authority
 	resumed  chan string   // ids of runs
 }
@@ -35,7 +36,7 @@ func (d returner) Resume(_ context.Context, rec *runs.Record, _ tools.Authority)
 }
 
 func (d returner) Answered(_ context.Context, _ ucan.DID, waits string) (bool, error) {
-	return waits == d.answered, nil
+	return waits == d.answered && d.given.Load(), nil
 }
 
 func (returner) Gone(context.Context, tools.Life) (bool, error) { return false, nil }
@@ -54,7 +55,8 @@ func (h *house) returns(t *testing.T, atOnce int, answered string, work runs.Wor
 	t.Cleanup(book.Close)
 	other := *h
 	other.Book = book
-	d := returner{&other, work, answered, new(atomic.Int64), make(chan string, 100)}
+	d := returner{&other, work, answered, new(atomic.Bool), new(atomic.Int64), make(chan string, 100)}
+	d.given.Store(true)
 	if err := book.Drive(t.Context(), d, true); err != nil {
 		t.Fatal(err)
 	}
@@ -85,6 +87,7 @@ func TestAChildThatFoundNoRoomGoesOn(t *testing.T) {
 	hang := make(chan struct{})
 	defer close(hang)
 	d := h.returns(t, 2, "the child's", waits("the parent's"))
+	d.given.Store(false)
 	alice := h.mint.User(h.alice)
 	job := runs.Spec{Kind: runs.Job, Op: "v/ops/test", Background: true}
 	var child *runs.Run
@@ -99,6 +102,7 @@ func TestAChildThatFoundNoRoomGoesOn(t *testing.T) {
 	first := make(chan struct{})
 	d.start(t, alice, until(first))
 	d.start(t, alice, until(hang))
+	d.given.Store(true)
 	if err := d.WakeAll(t.Context(), h.alice, "the child's"); err != nil {
 		t.Fatal(err)
 	}
