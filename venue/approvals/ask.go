@@ -204,23 +204,32 @@ func (r *Room) store(ctx context.Context, rec *record, marked uint64) error {
 	if rec.Key != "" {
 		put[atKey(rec.Key)] = []byte(rec.ID)
 	}
-	r.filing.Lock()
-	defer r.filing.Unlock()
-	moved := countKey(rec.Owner)
-	for try := 0; err == nil && moved == countKey(rec.Owner) && try < maxTries; try++ {
-		var rev uint64
-		if rev, err = r.admits(ctx, rec, ""); err == nil {
-			moved, err = r.Store.Apply(ctx, map[string]uint64{call: marked, countKey(rec.Owner): rev}, put, nil)
-		}
-	}
-	if err == nil && moved != "" {
-		err = fault.New(fault.Busy, "the same call was asked about meanwhile")
-	}
+	err = r.roomy(ctx, rec.Owner, func() error { return r.enter(ctx, rec, map[string]uint64{call: marked}, put) })
 	if err != nil {
 		return fmt.Errorf("ask for an approval: %w", err)
 	}
 	r.tell(rec)
 	return waits(rec)
+}
+
+// enter writes a new request, unless there is no room for it.
+func (r *Room) enter(ctx context.Context, rec *record, expect map[string]uint64, put map[string][]byte) error {
+	r.filing.Lock()
+	defer r.filing.Unlock()
+	count := countKey(rec.Owner)
+	for range maxTries {
+		rev, err := r.admits(ctx, rec, "")
+		if err != nil {
+			return err
+		}
+		expect[count] = rev
+		if moved, err := r.Store.Apply(ctx, expect, put, nil); err != nil || moved == "" {
+			return err
+		} else if moved != count {
+			break
+		}
+	}
+	return fault.New(fault.Busy, "the same call was asked about meanwhile")
 }
 
 // Unbegun reports whether a call is known not to have begun: a person was to be

@@ -24,24 +24,30 @@ func tooMany(what string, n int) error {
 }
 
 // admits says which limit one more request of a person would be beyond, where another is closed at
-// once, or "". Requests that nobody needs any more make room. Whoever files one puts the row of
-// countKey in the place of the revision, so that of two that come at once each is counted.
+// once, or "": the error is [fault.Refused] then. Whoever files one puts the row of countKey in the
+// place of the revision, so that of two that come at once each is counted.
 func (r *Room) admits(ctx context.Context, rec *record, closed string) (rev uint64, err error) {
-	for tidied := false; ; tidied = true {
-		if _, rev, err = r.Store.Get(ctx, countKey(rec.Owner)); err != nil {
-			return 0, fmt.Errorf("count requests: %w", err)
-		}
-		full, err := r.full(ctx, rec, closed)
-		if err != nil {
-			return 0, fmt.Errorf("count requests: %w", err)
-		}
-		if full == nil || tidied {
-			return rev, full
-		}
-		if err := r.closeEnded(ctx, openKey(rec.Owner, "")); err != nil {
-			return 0, err
-		}
+	if _, rev, err = r.Store.Get(ctx, countKey(rec.Owner)); err != nil {
+		return 0, fmt.Errorf("count requests: %w", err)
 	}
+	full, err := r.full(ctx, rec, closed)
+	if err != nil {
+		return 0, fmt.Errorf("count requests: %w", err)
+	}
+	return rev, full
+}
+
+// roomy files a request, and once more where there is no room: those that nobody needs any more
+// make some. Who is told of these is told under no lock.
+func (r *Room) roomy(ctx context.Context, owner string, file func() error) error {
+	err := file()
+	if fault.Of(err) != fault.Refused {
+		return err
+	}
+	if err := r.closeEnded(ctx, openKey(owner, "")); err != nil {
+		return err
+	}
+	return file()
 }
 
 // full says which limit a request would be beyond, with those that are pending.

@@ -49,6 +49,31 @@ func TestRequestsFiledAtOnceAreBounded(t *testing.T) {
 	}
 }
 
+// Who is told of a request may have another one filed.
+func TestToldUnderNoLock(t *testing.T) {
+	key, err := ucan.KeyFromSeed([]byte(strings.Repeat("k", 32)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	st := memory.Open()
+	defer st.Close()
+	told := 0
+	r := New(Options{Store: st.Under(""), Now: time.Now})
+	r.Told = func(approvals.Request) {
+		if told++; !r.filing.TryLock() {
+			t.Error("it is told while others wait to file theirs")
+			return
+		}
+		r.filing.Unlock()
+	}
+	rec := record{Runner: key.DID().String(), Request: approvals.Request{
+		ID: "a", Status: approvals.Pending, Owner: key.DID().String(), Digest: "a", Expires: time.Now().Add(time.Hour).UnixMilli(),
+	}}
+	if err := r.store(t.Context(), &rec, 0); fault.Of(err) != fault.Waiting || told != 1 {
+		t.Errorf("store = %v, told %d times; want one that waits, told once", err, told)
+	}
+}
+
 // A batch that was made while there was room is written no more once another request is filed.
 func TestABatchFilesNoRequestTooMany(t *testing.T) {
 	key, err := ucan.KeyFromSeed([]byte(strings.Repeat("k", 32)))

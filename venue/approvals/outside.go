@@ -79,8 +79,8 @@ func (r *Room) Swap(ctx context.Context, s Swap) (out *Swapped, err error) {
 	if rec.Digest, err = r.mac("usher visitor", id, owner, f.Agent, f.Operation, f.Input); err != nil {
 		return nil, err
 	}
-	rev, err := r.admits(ctx, &rec, s.Close)
-	if err != nil {
+	var rev uint64
+	if err := r.roomy(ctx, owner, func() error { rev, err = r.admits(ctx, &rec, s.Close); return err }); err != nil {
 		return nil, err
 	}
 	raw, err := json.Marshal(rec)
