@@ -1,0 +1,93 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"usher/venue/config"
+)
+
+// watched is the configuration of a venue that is up, while people change it.
+type watched struct {
+	*streams
+	kept *kept
+	from *fromConfig
+	seen *config.Config // that was applied last, as it was read
+	told string         // the last thing that was wrong, so that it is said once
+}
+
+// look applies the configuration where it has changed, and returns the files that it
+// was read from. One with a fault changes nothing.
+func (w *watched) look(ctx context.Context) (files []string) {
+	read := config.Read(w.from.Config)
+	err := read.Err
+	var changes []config.Change
+	if err == nil {
+		if changes = config.Changes(w.seen, read.Config); len(changes) == 0 {
+			w.mended()
+			return read.Files
+		}
+		err = w.check(ctx, read.Config)
+	}
+	if err == nil {
+		err = w.apply(ctx, read.Config, changes)
+	}
+	if err != nil && ctx.Err() == nil && err.Error() != w.told {
+		w.told = err.Error()
+		w.tell(fmt.Errorf("%s changed, and nothing of it takes effect: %w", w.from.Config, err))
+	}
+	return read.Files
+}
+
+// mended says that what was wrong is gone, where nothing else has changed.
+func (w *watched) mended() {
+	if w.told != "" {
+		w.note(w.from.Config + " is again as it is applied")
+	}
+	w.told = ""
+}
+
+// check refuses what lint calls an error.
+func (w *watched) check(ctx context.Context, c *config.Config) error {
+	findings, err := w.lint(ctx, c)
+	if err != nil {
+		return err
+	}
+	var wrong []string
+	for _, f := range findings {
+		if f.Level == config.LevelError {
+			wrong = append(wrong, f.String())
+		}
+	}
+	if len(wrong) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s", strings.Join(wrong, "\n"))
+}
+
+// apply brings the venue to the configuration and says what has changed.
+func (w *watched) apply(ctx context.Context, c *config.Config, changes []config.Change) error {
+	if err := w.kept.venue.Configure(ctx, c); err != nil {
+		return err
+	}
+	w.told, w.seen = "", c
+	old, now := w.kept.config.Load(), *c
+	// What takes effect at the next start only is still as it was.
+	now.Name, now.User, now.Store, now.Dir = old.Name, old.User, old.Store, old.Dir
+	now.Limits, now.Ledger, now.Retention = old.Limits, old.Ledger, old.Retention
+	w.kept.config.Store(&now)
+	var late []string
+	for _, change := range changes {
+		if change.Late {
+			late = append(late, change.What)
+			continue
+		}
+		w.note(change.What + " " + change.How)
+	}
+	if len(late) > 0 {
+		w.warn(strings.Join(late, ", ") + " changed, which takes effect when the venue is started again")
+	}
+	w.from.noteApplied(w.streams, w.kept.venue.Applied())
+	return nil
+}
