@@ -47,9 +47,10 @@ func TestOnDisk(t *testing.T) {
 		return k
 	}
 	alice, bob, carol := newKey(), newKey(), newKey()
+	end := time.Now().Add(time.Hour)
 	delegate := func(from, to ucan.Key, format ucan.Format) *ucan.Link {
 		links, err := (&ucan.Issuer{Key: from, Verifier: v, Rand: rand.Reader}).Delegate(t.Context(), ucan.Delegation{
-			Audience: to.DID(), Owner: alice.DID(), Expires: time.Now().Add(time.Hour), Format: format,
+			Audience: to.DID(), Owner: alice.DID(), Expires: end, Format: format,
 			Capabilities: []caps.Capability{caps.MustCapability("w", "crud")},
 		})
 		if err != nil {

@@ -34,9 +34,10 @@ func Example() {
 	alice, bob, carol := key(1), key(2), key(3)
 	v := &ucan.Verifier{Store: tokens}
 
+	end := time.Now().Add(time.Hour)
 	delegate := func(from ucan.Key, to ucan.DID, with, can string) ([]*ucan.Link, error) {
 		return (&ucan.Issuer{Key: from, Verifier: v, Rand: rand.Reader}).Delegate(ctx, ucan.Delegation{
-			Audience: to, Owner: alice.DID(), Expires: time.Now().Add(time.Hour),
+			Audience: to, Owner: alice.DID(), Expires: end,
 			Capabilities: []caps.Capability{caps.MustCapability(with, can)},
 		})
 	}

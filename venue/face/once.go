@@ -86,11 +86,9 @@ func (o *Once) Serve(p *venue.Principal, w http.ResponseWriter, r *http.Request)
 		o.Refuse(kept, failed)
 	}
 	switch {
-	case failed == nil || didSomething(failed):
-		err = ticket.Keep(whole, kept.reply())
-	case stopped(failed):
+	case failed != nil && stopped(failed):
 		ticket.Leave()
-	case isLate(failed):
+	case failed == nil || didSomething(failed) || isLate(failed):
 		err = ticket.Keep(whole, kept.reply())
 	default:
 		err = ticket.Drop(whole)
