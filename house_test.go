@@ -38,7 +38,6 @@ var rooms = []struct {
 var only = map[string]string{
 	"github.com/ucan-wg/go-ucan":           "usher/ucan",
 	"github.com/dgraph-io/badger":          "usher/venue/store/badger",
-	"go.etcd.io":                           "usher/venue/store/journal",
 	"github.com/sashabaranov/go-openai":    "usher/runtime/openai",
 	"github.com/ipld":                      "usher/ucan",
 	"github.com/MetaMask":                  "usher/ucan",

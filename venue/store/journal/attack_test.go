@@ -302,28 +302,6 @@ func TestWriteOverLostRow(t *testing.T) {
 	}
 }
 
-// TestPanicWhileWritten checks that nothing is written behind a record of which nobody knows.
-func TestPanicWhileWritten(t *testing.T) {
-	j := open(t, t.TempDir(), nil)
-	put(t, j, map[string]string{"a": "1"})
-	is := j.log.wal
-	j.log.wal = nil // its methods panic
-	put := func() error {
-		_, err := j.Apply(t.Context(), nil, map[string][]byte{"a": []byte("2")}, nil)
-		return err
-	}
-	if err := put(); !errors.Is(err, store.ErrUnknown) {
-		t.Errorf("Apply() = %v, want its outcome unknown", err)
-	}
-	j.log.wal = is
-	if err := put(); !errors.Is(err, ErrStopped) || errors.Is(err, store.ErrUnknown) {
-		t.Errorf("Apply() after that = %v, want that it stopped", err)
-	}
-	if n := len(j.writer.rows); n != 0 {
-		t.Errorf("the writer still has %d rows", n)
-	}
-}
-
 // TestOpenFailsLate opens a folder whose index can be made only later.
 func TestOpenFailsLate(t *testing.T) {
 	dir := t.TempDir()
@@ -371,29 +349,38 @@ func TestLeftOver(t *testing.T) {
 	}
 }
 
-// TestLengthOfRecord changes how many bytes of nothing stand behind a record, which no checksum covers.
-func TestLengthOfRecord(t *testing.T) {
-	dir := t.TempDir()
-	j := open(t, dir, nil)
+// TestStartOfFrame changes each byte of the start of a frame, and one of the zeros behind its record.
+func TestStartOfFrame(t *testing.T) {
+	base := filepath.Join(t.TempDir(), "base")
+	j := open(t, base, nil)
 	var ends []int64
 	for n := range 4 {
 		put(t, j, map[string]string{fmt.Sprint(n): strings.Repeat("v", n)})
-		ends = append(ends, endOf(t, dir).offset)
+		ends = append(ends, endOf(t, base).offset)
 	}
 	shut(t, j)
-	if err := errors.Join(os.RemoveAll(filepath.Join(dir, indexDir)), os.Remove(filepath.Join(dir, endsFile))); err != nil {
+	if err := errors.Join(os.RemoveAll(filepath.Join(base, indexDir)), os.Remove(filepath.Join(base, endsFile))); err != nil {
 		t.Fatal(err)
 	}
-	last := endOf(t, dir).last
-	if err := edit(last.path, ends[1]+7, func(b []byte) { b[0] ^= 0x83 }, 1); err != nil {
-		t.Fatal(err)
+	changed := []int64{ends[2] - 1}
+	for n := range int64(frameHead) {
+		changed = append(changed, ends[1]+n, ends[2]+n) // the last has nothing behind it
 	}
-	j, err := Open(dir, nil)
-	if _, ok := errors.AsType[*DamageError](err); !ok {
-		t.Errorf("Open() = %v, want damage", err)
-	}
-	if err == nil {
-		shut(t, j)
+	for _, at := range changed {
+		for _, bit := range []byte{1, 0x80} {
+			dir := filepath.Join(t.TempDir(), "harmed")
+			copyFolder(t, base, dir, nil)
+			if err := edit(endOf(t, dir).last.path, at, func(b []byte) { b[0] ^= bit }, 1); err != nil {
+				t.Fatal(err)
+			}
+			j, err := Open(dir, nil)
+			if _, ok := errors.AsType[*DamageError](err); !ok {
+				t.Errorf("byte %d: Open() = %v, want damage", at, err)
+			}
+			if err == nil {
+				shut(t, j)
+			}
+		}
 	}
 }
 

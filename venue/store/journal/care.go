@@ -149,7 +149,7 @@ func (s segment) pack(archive string) error {
 		return err
 	}
 	defer raw.Close()
-	err = replaceFile(filepath.Join(archive, segmentName(s)+packedExt), func(f io.Writer) error {
+	err = replaceFile(filepath.Join(archive, segmentName(s)+packedExt), func(f *os.File) error {
 		z, err := packer(f)
 		if err != nil {
 			return err
@@ -205,7 +205,7 @@ func (j *Journal) prune(kept []snapshot, all []segment) error {
 const newFile = ".new-"
 
 // replaceFile writes a file that appears whole, and survives a loss of power, or not at all.
-func replaceFile(path string, write func(io.Writer) error) (err error) {
+func replaceFile(path string, write func(*os.File) error) (err error) {
 	f, err := os.CreateTemp(filepath.Dir(path), newFile+"*")
 	if err != nil {
 		return err

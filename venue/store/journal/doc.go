@@ -11,7 +11,7 @@
 //
 //	format              the number of the form of the folder
 //	LOCK                held by the process that has the folder open
-//	journal/            segments: etcd's write-ahead log, whose records form a chain of checksums
+//	journal/            segments, whose records form a chain of checksums
 //	archive/            segments that a snapshot covers, compressed
 //	snapshots/          all rows at one position, compressed; each was read back before it counts
 //	index/<n>/          the index; the highest n is in use

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -20,6 +19,7 @@ const endsFile = "journal.json"
 type ends struct {
 	Position uint64           `json:"position"` // of the last record, at least
 	Last     string           `json:"last"`     // segment
+	Salt     uint32           `json:"salt"`     // of the folder
 	Segments map[string]int64 `json:"segments"` // bytes of those that are full, by their names in the folder of the journal
 	Check    uint32           `json:"check"`    // CRC-32C of the note as JSON with 0 here
 }
@@ -30,13 +30,13 @@ func (e ends) check() uint32 {
 	return crc32.Checksum(raw, castagnoli)
 }
 
-// note writes down where the journal ends: when it is closed, and at each new segment.
-func note(dir string, position uint64) error {
+// note writes down where the journal ends: when it is made and when it is closed, and at each new segment.
+func note(dir string, position uint64, salt uint32) error {
 	all, err := segments(dir)
 	if err != nil {
 		return err
 	}
-	is := ends{Position: position, Last: segmentName(all[len(all)-1]), Segments: make(map[string]int64)}
+	is := ends{Position: position, Last: segmentName(all[len(all)-1]), Salt: salt, Segments: make(map[string]int64)}
 	for _, s := range all[:max(0, len(all)-1)] {
 		info, err := os.Stat(s.path)
 		if err != nil {
@@ -45,7 +45,7 @@ func note(dir string, position uint64) error {
 		is.Segments[segmentName(s)] = info.Size()
 	}
 	is.Check = is.check()
-	return replaceFile(filepath.Join(dir, endsFile), func(f io.Writer) error { return json.NewEncoder(f).Encode(is) })
+	return replaceFile(filepath.Join(dir, endsFile), func(f *os.File) error { return json.NewEncoder(f).Encode(is) })
 }
 
 // errNote says what to do about a note that is damaged.

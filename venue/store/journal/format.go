@@ -9,13 +9,11 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"go.etcd.io/etcd/client/pkg/v3/fileutil"
 )
 
 // folderFormat is the number of the form in which data folders are written now. It stands in each folder
 // in the file "format".
-const folderFormat = 4
+const folderFormat = 5
 
 const (
 	formatFile = "format"
@@ -89,17 +87,31 @@ const (
 	lockWait  = 10 * time.Millisecond
 )
 
+var errLocked = errors.New("the file is locked")
+
+// openLocked opens the file of the lock and locks it, or returns errLocked.
+func openLocked(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := lock(f); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
 // takeLock takes the folder, or names the process that has it.
-func takeLock(dir string) (*fileutil.LockedFile, error) {
+func takeLock(dir string) (*os.File, error) {
 	path := filepath.Join(dir, lockFile)
-	f, err := fileutil.TryLockFile(path, os.O_RDWR|os.O_CREATE, 0o600)
-	for try := 0; errors.Is(err, fileutil.ErrLocked); try++ {
+	f, err := openLocked(path)
+	for try := 0; errors.Is(err, errLocked); try++ {
 		by := holder(path)
 		if by != thisProcess || try == lockTries {
 			return nil, &HeldError{by}
 		}
 		time.Sleep(lockWait)
-		f, err = fileutil.TryLockFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+		f, err = openLocked(path)
 	}
 	if err != nil {
 		return nil, err

@@ -297,7 +297,7 @@ func (e engine) Close() error {
 		}
 	}
 	if e.log != nil {
-		errs = append(errs, e.log.close(), note(e.dir, e.now.position))
+		errs = append(errs, e.log.close(), note(e.dir, e.now.position, e.log.head.salt))
 	}
 	errs = append(errs, e.closeIndex())
 	e.spare.free()

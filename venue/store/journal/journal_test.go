@@ -152,7 +152,7 @@ func TestRefused(t *testing.T) {
 		}, "an older version of usher wrote this data folder"},
 		{"of the future", func(dir string) error {
 			return os.WriteFile(filepath.Join(dir, formatFile), fmt.Appendf(nil, formatText, folderFormat+1), 0o600)
-		}, "has format 5 and this version of usher reads format 4"},
+		}, "has format 6 and this version of usher reads format 5"},
 		{"no text of ours", func(dir string) error {
 			return os.WriteFile(filepath.Join(dir, formatFile), []byte("4"), 0o600)
 		}, "does not say a format number"},
@@ -204,7 +204,7 @@ func TestStopped(t *testing.T) {
 		t.Fatal(err)
 	}
 	put(t, j, map[string]string{"k": "v"})
-	if err := j.log.wal.Close(); err != nil { // as if the disk were gone
+	if err := j.log.file.Close(); err != nil { // as if the disk were gone
 		t.Fatal(err)
 	}
 	if _, err := j.Apply(t.Context(), nil, map[string][]byte{"k": []byte("w")}, nil); !errors.Is(err, store.ErrUnknown) || !errors.Is(err, ErrStopped) {
@@ -228,17 +228,14 @@ func TestSegmentRefused(t *testing.T) {
 	j := open(t, dir, nil)
 	large := strings.Repeat("x", store.MaxApplyBytes-100)
 	put(t, j, map[string]string{"first": large})
-	if err := j.log.close(); err != nil { // has the one that is allocated already removed
-		t.Fatal(err)
+	var block []string // what the next segment may be called
+	for first := range uint64(40) {
+		block = append(block, filepath.Join(dir, journalDir, segmentName(segment{seq: 1, first: first})+segmentExt))
 	}
-	block := []string{filepath.Join(dir, journalDir, "0.tmp"), filepath.Join(dir, journalDir, "probe.tmp")}
 	for _, path := range block {
 		if err := os.Mkdir(path, 0o700); err != nil {
 			t.Fatal(err)
 		}
-	}
-	if err := j.log.open(1); err != nil {
-		t.Fatal(err)
 	}
 	written, refused := 1, error(nil)
 	for ; refused == nil && written < 40; written++ {

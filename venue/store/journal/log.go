@@ -1,26 +1,20 @@
 package journal
 
 import (
+	"crypto/rand"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"sync"
-	"time"
-
-	"go.etcd.io/etcd/client/pkg/v3/fileutil"
-	"go.etcd.io/etcd/server/v3/storage/wal"
-	"go.etcd.io/etcd/server/v3/storage/wal/walpb"
-	"go.etcd.io/raft/v3/raftpb"
 
 	"usher/venue/store"
+	"usher/venue/store/folder"
 )
 
-// segmentSize is what is allocated for a segment before it is used. A record that begins within it
-// may end beyond.
+// segmentSize is what is allocated for a segment before it is used. A record that is longer has one
+// that is as long as it.
 const segmentSize = 16 << 20
-
-var setSegmentSize = sync.OnceFunc(func() { wal.SegmentSizeBytes = segmentSize })
 
 // ErrStopped says that the journal could not be written: the store acknowledges nothing more until
 // it is opened anew, and goes on reading.
@@ -29,153 +23,134 @@ var ErrStopped = errors.New("the store takes no more writes: its journal could n
 // log appends to the journal. It has one user at a time.
 type log struct {
 	dir     string   // of the segments
-	wal     *wal.WAL // nil: to be opened again
+	file    *os.File // the last of them
+	head    head     // of that
+	used    int64    // bytes of that
+	full    bool     // that takes nothing more
+	chain   uint32   // after the last record
 	stopped error
-
-	seq, first uint64 // of the last segment
-	used       int64  // of it; at least what it holds
+	buffer  []byte
 }
 
 // createLog makes a journal without records.
 func createLog(dir string) (*log, error) {
-	setSegmentSize()
-	w, err := wal.Create(nil, dir, nil)
-	if err != nil {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	return &log{dir: dir, wal: w, used: 1 << 10}, nil
+	if err := folder.Sync(filepath.Dir(dir)); err != nil {
+		return nil, err
+	}
+	var salt [4]byte
+	_, _ = rand.Read(salt[:]) // it never fails
+	l := &log{dir: dir}
+	return l, l.begin(head{first: 1, salt: binary.BigEndian.Uint32(salt[:])})
 }
 
 // openLog opens a journal that was read to its end, and cuts off what was not written whole.
-func openLog(dir string, end tail) (*log, error) {
-	setSegmentSize()
-	if err := mend(end); err != nil {
-		return nil, err
-	}
-	l := &log{dir: dir, seq: end.last.seq, first: end.last.first, used: end.offset + 1<<10}
-	return l, l.open(end.position)
-}
-
-// open opens the last segment to go on behind a position.
-func (l *log) open(position uint64) error {
-	first := l.first
-	// The record of a snapshot that the log asks for is used by those who keep one there.
-	w, err := wal.Open(nil, l.dir, &walpb.Snapshot{Index: &first, Term: new(uint64(0))})
-	if err != nil {
-		return err
-	}
-	_, _, entries, err := w.ReadAll()
-	if errors.Is(err, wal.ErrSnapshotNotFound) {
-		err = nil
-	}
-	if n := len(entries); err == nil && n > 0 && entries[n-1].GetIndex() != position {
-		err = fmt.Errorf("it ends with record %d in place of %d", entries[n-1].GetIndex(), position)
-	}
-	if err != nil {
-		return errors.Join(err, w.Close())
-	}
-	l.wal = w
-	return nil
-}
-
-// mend ends the last segment behind its last record, and allocates the rest.
-func mend(end tail) error {
+func openLog(dir string, end tail) (l *log, err error) {
 	f, err := os.OpenFile(end.last.path, os.O_RDWR, 0)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer f.Close()
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, f.Close())
+		}
+	}()
 	info, err := f.Stat()
-	if err != nil || !end.torn && info.Size() >= segmentSize {
+	if err != nil {
+		return nil, err
+	}
+	if end.torn || info.Size() < segmentSize {
+		if err := f.Truncate(end.offset); err != nil {
+			return nil, err
+		}
+		if err := allocate(f, max(segmentSize, end.offset)); err != nil {
+			return nil, err
+		}
+		if err := f.Sync(); err != nil {
+			return nil, err
+		}
+	}
+	h := head{seq: end.last.seq, first: end.last.first, salt: end.salt}
+	return &log{dir: dir, file: f, head: h, used: end.offset, chain: end.chain}, nil
+}
+
+// begin makes a segment and goes on there.
+func (l *log) begin(h head) error {
+	path := filepath.Join(l.dir, segmentName(segment{seq: h.seq, first: h.first})+segmentExt)
+	err := replaceFile(path, func(f *os.File) error {
+		if err := allocate(f, segmentSize); err != nil {
+			return err
+		}
+		_, err := f.Write(h.append(nil))
+		return err
+	})
+	if err != nil {
 		return err
 	}
-	if err := f.Truncate(end.offset); err != nil {
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
 		return err
 	}
-	if err := fileutil.Preallocate(f, max(segmentSize, end.offset), true); err != nil {
-		return err
+	if l.file != nil {
+		_ = l.file.Close() // all of it is on disk
 	}
-	return f.Sync()
+	l.file, l.head, l.used, l.full, l.chain = f, h, headRoom, false, h.chain
+	return nil
 }
 
 // append writes a record, and returns when it is on disk. An error that wraps [store.ErrUnknown]
 // says that nobody knows, and is the last thing that the log does; after any other nothing was
 // written, and the next record may be.
-func (l *log) append(position uint64, data []byte) error {
+func (l *log) append(position uint64, record []byte) error {
 	if l.stopped != nil {
 		return l.stopped
 	}
-	if l.used+int64(len(data)) >= segmentSize {
-		if err := l.prepare(position); err != nil {
-			return fmt.Errorf("allocate the next segment of the journal: %w: nothing was written; the next write tries again", err)
+	if l.full || l.used > headRoom && l.used+frameSize(int64(len(record))) > segmentSize {
+		if err := l.next(position); err != nil {
+			return fmt.Errorf("begin the next segment of the journal: %w: nothing was written; the next write tries again", err)
 		}
 	}
-	e := &raftpb.Entry{Term: new(uint64(0)), Index: &position, Data: data}
-	l.stopped = ErrStopped // should the log panic
-	err := l.wal.Save(nil, []*raftpb.Entry{e})
+	frame, chain := appendFrame(l.buffer[:0], record, l.chain, l.head.salt)
+	if l.buffer = frame; cap(frame) > 64<<10 {
+		l.buffer = nil
+	}
+	_, err := l.file.WriteAt(frame, l.used)
+	if err == nil {
+		err = syncData(l.file)
+	}
 	if err != nil {
 		l.stopped = fmt.Errorf("%w: %w", ErrStopped, err)
 		return fmt.Errorf("%w: %w", store.ErrUnknown, l.stopped)
 	}
-	l.stopped = nil
-	if l.used += int64(len(data)) + 64; l.used < segmentSize {
-		return nil
-	}
-	next := segment{seq: l.seq + 1, first: position + 1}
-	if _, err := os.Stat(filepath.Join(l.dir, segmentName(next)+segmentExt)); err == nil {
-		l.seq, l.first, l.used = next.seq, next.first, 1<<10
-		// The record is written. Without these two, files stay open, and the note of before is true as well.
-		_ = l.wal.ReleaseLockTo(next.first)
-		_ = note(filepath.Dir(l.dir), position)
-	}
+	l.used, l.chain = l.used+int64(len(frame)), chain
 	return nil
 }
 
-// prepare waits until the segment after this one is allocated. The log does that in the background,
-// and tells only when it needs it, too late to refuse a record, that it could not.
-func (l *log) prepare(position uint64) error {
-	for try := 0; ; try++ {
-		if l.wal == nil {
-			if err := l.open(position - 1); err != nil {
-				return err
-			}
-		}
-		for range 100 {
-			for _, name := range []string{"0.tmp", "1.tmp"} {
-				if info, err := os.Stat(filepath.Join(l.dir, name)); err == nil && info.Size() >= segmentSize {
-					return nil
-				}
-			}
-			time.Sleep(time.Millisecond)
-		}
-		err := l.close()
-		if err == nil {
-			err = probe(l.dir)
-		}
-		if err == nil && try > 0 {
-			err = errors.New("it takes too long")
-		}
-		if err != nil {
+// next ends the segment, and begins the one whose first record has a position.
+func (l *log) next(position uint64) error {
+	if !l.full { // what is allocated and not used goes
+		if err := l.file.Truncate(l.used); err != nil {
 			return err
 		}
+		l.full = true
 	}
-}
-
-// probe says why a segment cannot be allocated.
-func probe(dir string) (err error) {
-	f, err := os.Create(filepath.Join(dir, "probe.tmp"))
-	if err != nil {
+	if err := l.file.Sync(); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, f.Close(), os.Remove(f.Name())) }()
-	return fileutil.Preallocate(f, segmentSize, true)
+	if err := l.begin(head{l.head.seq + 1, position, l.chain, l.head.salt}); err != nil {
+		return err
+	}
+	_ = note(filepath.Dir(l.dir), position-1, l.head.salt) // the one of before is true as well
+	return nil
 }
 
 func (l *log) close() error {
-	if l == nil || l.wal == nil {
+	if l == nil || l.file == nil {
 		return nil
 	}
-	err := l.wal.Close()
-	l.wal = nil
+	err := l.file.Close()
+	l.file = nil
 	return err
 }

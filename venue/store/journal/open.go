@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -92,7 +91,7 @@ func (j *Journal) open() (err error) {
 
 // sweep removes files that a process has not written whole. One that cannot be removed only takes room.
 func (j *Journal) sweep() {
-	for _, in := range []string{"", snapshotsDir, archiveDir} {
+	for _, in := range []string{"", journalDir, snapshotsDir, archiveDir} {
 		left, _ := os.ReadDir(filepath.Join(j.dir, in)) // none where it is missing
 		for _, e := range left {
 			if !strings.HasPrefix(e.Name(), newFile) {
@@ -110,7 +109,7 @@ func (j *Journal) create() (err error) {
 	if err := j.room(); err != nil {
 		return err
 	}
-	err = replaceFile(filepath.Join(j.dir, formatFile), func(f io.Writer) error {
+	err = replaceFile(filepath.Join(j.dir, formatFile), func(f *os.File) error {
 		_, err := fmt.Fprintf(f, formatText, folderFormat)
 		return err
 	})
@@ -118,6 +117,9 @@ func (j *Journal) create() (err error) {
 		return err
 	}
 	if j.log, err = createLog(j.logDir()); err != nil {
+		return err
+	}
+	if err := note(j.dir, 0, j.log.head.salt); err != nil {
 		return err
 	}
 	j.number = 1

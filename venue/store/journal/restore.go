@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -47,14 +46,12 @@ func Cut(ctx context.Context, dir string, at time.Time) (end Place, err error) {
 			}
 		}
 	}
-	for i, s := range p.segments {
+	for _, s := range p.segments {
 		switch {
 		case s.seq > last.last.seq:
 			err = os.Remove(s.path)
 		case s.seq == last.last.seq:
 			err = s.reopen(dir, last.offset)
-		case i+1 < len(p.segments) && p.segments[i+1].seq == last.last.seq: // the log opens the last two
-			err = s.reopen(dir, -1)
 		}
 		if err != nil {
 			return end, err
@@ -63,24 +60,17 @@ func Cut(ctx context.Context, dir string, at time.Time) (end Place, err error) {
 	return end, nil
 }
 
-// reopen puts a segment where the log looks for it, cut to a size unless that is below 0.
+// reopen puts a segment where the log looks for it, cut to a size.
 func (s segment) reopen(dir string, size int64) error {
-	packed := strings.HasSuffix(s.path, packedExt)
-	if !packed && size < 0 {
-		return nil
-	}
 	raw, err := s.load()
 	if err != nil {
 		return err
 	}
-	if size >= 0 {
-		raw = raw[:min(size, int64(len(raw)))]
-	}
-	err = replaceFile(filepath.Join(dir, journalDir, segmentName(s)+segmentExt), func(f io.Writer) error {
-		_, err := f.Write(raw)
+	err = replaceFile(filepath.Join(dir, journalDir, segmentName(s)+segmentExt), func(f *os.File) error {
+		_, err := f.Write(raw[:size])
 		return err
 	})
-	if err == nil && packed {
+	if err == nil && strings.HasSuffix(s.path, packedExt) {
 		err = os.Remove(s.path)
 	}
 	return err

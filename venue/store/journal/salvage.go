@@ -3,15 +3,10 @@ package journal
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"iter"
 	"path/filepath"
-
-	"go.etcd.io/etcd/server/v3/storage/wal"
-	"go.etcd.io/etcd/server/v3/storage/wal/walpb"
-	"google.golang.org/protobuf/proto"
 
 	"usher/venue/store"
 	"usher/venue/store/memory"
@@ -57,13 +52,18 @@ func Salvage(ctx context.Context, dir, out string, o *Options) (s Salvaged, j *J
 	if err != nil {
 		return s, nil, err
 	}
+	salt, found := saltOf(dir, list)
+	if !found && len(list) > 0 {
+		s.Lost = append(s.Lost, "all segments: none begins as one does")
+		list = nil
+	}
 	for _, segment := range list {
 		raw, err := segment.load()
 		if err != nil {
 			s.Lost = append(s.Lost, fmt.Sprintf("%s: %v", filepath.Base(segment.path), err))
 			continue
 		}
-		for r := range sound(raw) {
+		for r := range sound(raw, salt) {
 			if err := ctx.Err(); err != nil {
 				return s, nil, err
 			}
@@ -85,6 +85,20 @@ func Salvage(ctx context.Context, dir, out string, o *Options) (s Salvaged, j *J
 		return s, nil, errors.Join(err, j.Close())
 	}
 	return s, j, nil
+}
+
+// saltOf finds the salt of a folder in whichever head of a segment is sound, or else in the note.
+func saltOf(dir string, all []segment) (salt uint32, found bool) {
+	for _, s := range all {
+		img, err := s.read()
+		for at := int64(0); err == nil && at < headRoom; at += sectorSize {
+			if h, err := readSegmentHead(img.part(at, at+sectorSize)); err == nil {
+				return h.salt, true
+			}
+		}
+	}
+	was, err := noted(dir)
+	return was.Salt, err == nil && was.Last != ""
 }
 
 // take writes a record that is behind all before.
@@ -112,35 +126,26 @@ func (s *Salvaged) lose(from, to uint64) {
 	s.Lost = append(s.Lost, lost)
 }
 
-// sound yields the records in bytes of a segment that can be read, in their order.
-func sound(raw []byte) iter.Seq[*record] {
+// sound yields the records in bytes of a segment that can be read, in their order. Where the start of
+// a frame is sound, no other is looked for in its record.
+func sound(raw []byte, salt uint32) iter.Seq[*record] {
 	return func(yield func(*record) bool) {
-		for len(raw) >= 8 { // records begin at multiples of 8
-			r, size, ok := recordAt(raw)
-			if ok && !yield(&r) {
+		for len(raw) >= frameHead {
+			n, err := frameLength(raw, salt)
+			if err != nil {
+				raw = raw[frameAlign:]
+				continue
+			}
+			size := frameSize(n)
+			if size > int64(len(raw)) {
 				return
 			}
-			raw = raw[min(size, len(raw)):]
+			if r, err := readRecord(raw[frameHead : frameHead+n]); err == nil && !yield(&r) {
+				return
+			}
+			raw = raw[size:]
 		}
 	}
-}
-
-// recordAt reads the record that raw begins with, and says how far it is to what may be another. The
-// upper byte of the eight before it counts what fills it up, where its first bit is set.
-func recordAt(raw []byte) (r record, size int, ok bool) {
-	size = int(binary.LittleEndian.Uint32(raw))
-	var rec walpb.Record
-	if size <= 0 || size > len(raw)-8 || proto.Unmarshal(raw[8:8+size], &rec) != nil || rec.GetType() != wal.EntryType {
-		return r, 8, false
-	}
-	r, err := decodeEntry(rec.Data)
-	if err != nil {
-		return r, 8, false
-	}
-	if raw[7]&0x80 != 0 {
-		size += int(raw[7] & 0x7)
-	}
-	return r, 8 + size, true
 }
 
 // copyRows writes all rows of one store to another.

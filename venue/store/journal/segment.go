@@ -11,12 +11,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
-
-	"go.etcd.io/etcd/server/v3/storage/wal"
-	"go.etcd.io/etcd/server/v3/storage/wal/walpb"
-	"go.etcd.io/raft/v3/raftpb"
-	"google.golang.org/protobuf/proto"
 )
 
 // segment is a file of the journal, in its folder or, compressed, in the archive.
@@ -104,84 +98,80 @@ type tail struct {
 	last   segment
 	offset int64 // behind it, in the last segment
 	torn   bool  // a record follows that was not written whole, and so not acknowledged
+	chain  uint32
+	salt   uint32
 }
 
 // walk reads the records of segments that follow each other, in order. It takes a record at their
 // end that was not written whole as none, and everything else that is not as it was written as
 // damage. The record is valid until the function returns; an error of that ends the walk.
 func walk(all []segment, each func(*record) error) (end tail, err error) {
-	chain := uint32(0)
 	for i, s := range all {
-		raw, size, err := s.read()
+		img, err := s.read()
 		if err != nil {
 			return end, damaged(s.path, 0, err)
 		}
-		end.last, end.offset = s, 0
-		d := wal.NewDecoder(&image{Reader: padded(raw, size), name: filepath.Base(s.path), size: size})
-		for first := true; ; first = false {
-			end.offset = d.LastOffset()
-			var rec walpb.Record
-			err := d.Decode(&rec)
-			if err != nil || first && rec.GetType() != wal.CrcType {
-				if err == nil {
-					err = errors.New("it does not begin as a segment does")
-				}
-				if err := s.ended(raw, size, end.offset, end.position, err, i == len(all)-1, &end.torn); err != nil {
+		h, err := headOf(img.part(0, headRoom))
+		switch {
+		case err != nil:
+		case h.seq != s.seq || h.first != s.first:
+			err = errors.New("its name is that of another segment")
+		case i > 0 && (h.chain != end.chain || h.salt != end.salt):
+			err = errors.New("it does not continue the segment before it")
+		}
+		if err != nil {
+			return end, damaged(s.path, 0, err)
+		}
+		end.last, end.offset, end.chain, end.salt = s, headRoom, h.chain, h.salt
+		for {
+			data, chain, size, err := img.frame(end.offset, end.chain, end.salt)
+			if err != nil {
+				if end.torn, err = end.ends(&img, err, i == len(all)-1); err != nil {
 					return end, err
 				}
 				break
 			}
-			if d.LastOffset()%8 != 0 { // what follows would not be found
-				return end, damaged(s.path, end.offset, errors.New("the length of a record is not what it was"))
+			r, err := readRecord(data)
+			switch {
+			case err != nil:
+			case end.position > 0 && r.position != end.position+1:
+				err = fmt.Errorf("record %d follows record %d", r.position, end.position)
+			case end.position == 0 && r.position != s.first:
+				err = fmt.Errorf("it begins with record %d in place of %d", r.position, s.first)
 			}
-			switch rec.GetType() {
-			case wal.CrcType:
-				if !first || i > 0 && rec.GetCrc() != chain {
-					return end, damaged(s.path, end.offset, errors.New("it does not continue the segment before it"))
-				}
-				d.UpdateCRC(rec.GetCrc())
-			case wal.EntryType:
-				r, err := decodeEntry(rec.Data)
-				switch {
-				case err == nil && end.position > 0 && r.position != end.position+1:
-					err = fmt.Errorf("record %d follows record %d", r.position, end.position)
-				case err == nil && end.position == 0 && r.position != max(s.first, 1):
-					err = fmt.Errorf("it begins with record %d in place of %d", r.position, s.first)
-				}
-				if err != nil {
-					return end, damaged(s.path, end.offset, err)
-				}
-				end.position, end.time, end.sum = r.position, r.time, r.sum
-				if err := each(&r); err != nil {
-					return end, err
-				}
+			if err != nil {
+				return end, damaged(s.path, end.offset, err)
 			}
+			end.position, end.time, end.sum = r.position, r.time, r.sum
+			if err := each(&r); err != nil {
+				return end, err
+			}
+			end.offset += size
+			end.chain = chain
 		}
-		chain = d.LastCRC()
 	}
 	return end, nil
 }
 
-// ended says whether a segment may end at an offset: at its end, where nothing but zeros follows,
+// ends says whether the segment may end where it does: at its end, where nothing but zeros follows,
 // and, the last one, with a record that was not written whole.
-func (s segment) ended(raw []byte, size, offset int64, position uint64, why error, last bool, torn *bool) error {
-	rest := raw[min(offset, int64(len(raw))):]
+func (t *tail) ends(img *image, why error, last bool) (torn bool, err error) {
+	rest := img.raw[min(t.offset, int64(len(img.raw))):]
 	clean := zeros(rest)
-	if errors.Is(why, io.EOF) && clean && (last || offset >= size) {
-		return nil
+	if errors.Is(why, io.EOF) && clean && (last || t.offset >= img.size) {
+		return false, nil
 	}
-	rest = append(rest, make([]byte, max(0, size-max(offset, int64(len(raw)))))...)
+	begun := errors.Is(why, io.EOF) || errors.Is(why, io.ErrUnexpectedEOF)
 	switch {
-	case !last, !errors.Is(why, io.EOF) && !errors.Is(why, io.ErrUnexpectedEOF), recordIn(rest, position):
-		if errors.Is(why, io.EOF) || errors.Is(why, io.ErrUnexpectedEOF) {
+	case !last, !begun, recordIn(img.part(t.offset, img.size), t.salt, t.position):
+		if begun {
 			why = errors.New("a record is missing or cut")
 		}
-		return damaged(s.path, offset, why)
+		return false, damaged(t.last.path, t.offset, why)
+	case !clean && img.size < segmentSize: // it is allocated before it is used, and a crash takes nothing of that
+		return false, damaged(t.last.path, t.offset, fmt.Errorf("it is cut in the middle of a record: it has %d bytes in place of %d", img.size, segmentSize))
 	}
-	if *torn = !clean; *torn && size < segmentSize { // it is allocated before it is used, and a crash takes nothing of that
-		return damaged(s.path, offset, fmt.Errorf("it is cut in the middle of a record: it has %d bytes in place of %d", size, segmentSize))
-	}
-	return nil
+	return !clean, nil
 }
 
 // zeros reports whether bytes are all zero: the first is, and each is as the one before it.
@@ -190,8 +180,8 @@ func zeros(raw []byte) bool {
 }
 
 // recordIn reports whether a record above a position stands anywhere in bytes of a segment.
-func recordIn(raw []byte, above uint64) bool {
-	for r := range sound(raw) {
+func recordIn(raw []byte, salt uint32, above uint64) bool {
+	for r := range sound(raw, salt) {
 		if r.position > above {
 			return true
 		}
@@ -199,85 +189,44 @@ func recordIn(raw []byte, above uint64) bool {
 	return false
 }
 
-func decodeEntry(data []byte) (r record, err error) {
-	var e raftpb.Entry
-	if err := proto.Unmarshal(data, &e); err != nil {
-		return r, errNoRecord
-	}
-	if r, err = readRecord(e.Data); err == nil && e.GetIndex() != r.position {
-		err = errNoRecord
-	}
-	return r, err
-}
-
 // load reads a segment whole: some 16 MB.
 func (s segment) load() ([]byte, error) {
-	raw, size, err := s.read()
-	return append(raw, make([]byte, size-int64(len(raw)))...), err
+	img, err := s.read()
+	return img.part(0, img.size), err
 }
 
-// read reads a segment, and returns it without most of the zeros at its end: size counts them too. A
-// young one is nearly all zeros.
-func (s segment) read() (raw []byte, size int64, err error) {
+// read reads a segment. A young one is nearly all zeros.
+func (s segment) read() (img image, err error) {
 	f, err := os.Open(s.path)
 	if err != nil {
-		return nil, 0, err
+		return img, err
 	}
 	defer f.Close()
 	if strings.HasSuffix(s.path, packedExt) {
 		z, err := unpacker(f)
 		if err != nil {
-			return nil, 0, err
+			return img, err
 		}
 		defer z.Close()
-		raw, err = io.ReadAll(z)
-		return raw, int64(len(raw)), err
+		raw, err := io.ReadAll(z)
+		return image{raw, int64(len(raw))}, err
 	}
 	part := make([]byte, 256<<10)
 	for {
 		n, err := io.ReadFull(f, part)
 		if !zeros(part[:n]) {
-			if size > 0 {
-				raw = slices.Grow(raw, max(0, segmentSize-len(raw)))
+			if img.size > 0 {
+				img.raw = slices.Grow(img.raw, max(0, segmentSize-len(img.raw)))
 			}
-			raw = append(raw, make([]byte, size-int64(len(raw)))...)
-			raw = append(raw, part[:n]...)
+			img.raw = append(img.raw, make([]byte, img.size-int64(len(img.raw)))...)
+			img.raw = append(img.raw, part[:n]...)
 		}
-		size += int64(n)
+		img.size += int64(n)
 		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-			return raw, size, nil
+			return img, nil
 		}
 		if err != nil {
-			return nil, 0, err
+			return image{}, err
 		}
 	}
 }
-
-// padded reads what read returned, with all its zeros.
-func padded(raw []byte, size int64) io.Reader {
-	return io.MultiReader(bytes.NewReader(raw), io.LimitReader(nought{}, size-int64(len(raw))))
-}
-
-// nought is zeros without an end.
-type nought struct{}
-
-func (nought) Read(p []byte) (int, error) {
-	clear(p)
-	return len(p), nil
-}
-
-// image is a segment in memory, as the log's decoder takes it.
-type image struct {
-	io.Reader
-	name string
-	size int64
-}
-
-func (i *image) FileInfo() (fs.FileInfo, error) { return i, nil }
-
-func (i *image) Name() string       { return i.name }
-func (i *image) Size() int64        { return i.size }
-func (i *image) Mode() fs.FileMode  { return 0o600 }
-func (i *image) ModTime() time.Time { return time.Time{} }
-func (i *image) IsDir() bool        { return false }
-func (i *image) Sys() any           { return nil }

@@ -54,7 +54,7 @@ func (s snapshot) write(at moment, v store.View) (size int64, err error) {
 	if err := os.MkdirAll(filepath.Dir(s.path), 0o700); err != nil {
 		return 0, err
 	}
-	return size, replaceFile(s.path, func(f io.Writer) error {
+	return size, replaceFile(s.path, func(f *os.File) error {
 		z, err := packer(f)
 		if err != nil {
 			return err
