@@ -66,6 +66,12 @@ func (s *search) revokedBy(l *Link) []DID {
 	return slices.Concat(s.v.Store.revokersOf(l.CID), brought)
 }
 
+// disowned reports whether the owner of each resource that a token grants has revoked it.
+func (s *search) disowned(l *Link) bool {
+	by := s.revokedBy(l)
+	return !slices.ContainsFunc(l.grants, func(g grant) bool { return g.passes || !slices.Contains(by, g.owner) })
+}
+
 // counts checks the conditions of a token that stands in the chain itself: its
 // policy, and what the agents that signed it hold now.
 func (s *search) counts(ctx context.Context, l *Link, height int) bool {

@@ -221,7 +221,8 @@ func (v *Verifier) proof(ctx context.Context, c CID, tokens []*Link) (*Link, err
 }
 
 // Check verifies a token and the proofs that it names, without a request:
-// signatures, times, lifetimes, revocations, audiences, attenuation. It does not
+// signatures, times, lifetimes, revocations, audiences, attenuation. One of which the
+// owners have revoked all that it grants is revoked. It does not
 // say that anybody may do anything: for a native token nothing above it is looked
 // at, and whether the chain begins with an owner depends on the resource.
 func (v *Verifier) Check(ctx context.Context, l *Link) error {
@@ -231,7 +232,10 @@ func (v *Verifier) Check(ctx context.Context, l *Link) error {
 	}
 	search := &search{v: v, now: v.now()}
 	if search.holds(l, 0) && search.sealed(l, 0) {
-		return nil
+		if len(l.grants) == 0 || !search.disowned(l) {
+			return nil
+		}
+		search.fail(ErrRevoked, l, "", 0)
 	}
 	return search.failure()
 }

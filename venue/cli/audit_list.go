@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"usher/tools"
 	"usher/tools/agents"
 	"usher/venue/ledger"
 	"usher/venue/visitors"
@@ -75,7 +74,7 @@ func (c *auditListCmd) read(ctx context.Context, r *ledger.Reader) (rows []ledge
 		if err != nil {
 			return nil, err
 		}
-		if c.wants(&row.Row) {
+		if c.wants(&row) {
 			rows = append(rows, row)
 		}
 		if c.Limit > 0 && len(rows) == c.Limit {
@@ -86,15 +85,15 @@ func (c *auditListCmd) read(ctx context.Context, r *ledger.Reader) (rows []ledge
 	return rows, nil
 }
 
-func (c *auditListCmd) wants(row *ledger.Row) bool {
+func (c *auditListCmd) wants(row *ledger.Judged) bool {
 	if row.Entry == nil {
-		who, _, _, refused := visitors.Refused(row)
+		who, _, _, refused := visitors.Refused(&row.Row)
 		if c.Agent == "" && !c.Denied {
 			return c.JSON || row.Note != ""
 		}
 		return refused && (c.Agent == "" || who == strings.TrimPrefix(c.Agent, agents.VisitorMark))
 	}
-	return (c.Agent == "" || row.Actor == c.Agent) && (!c.Denied || row.Verdict == tools.Denied)
+	return (c.Agent == "" || row.Actor == c.Agent) && (!c.Denied || row.IsDenied())
 }
 
 func decisions(rows []ledger.Judged) [][]string {

@@ -185,9 +185,14 @@ type Judged struct {
 	Late *Row // the row of the outcome; nil where none was found
 }
 
+// IsDenied reports whether the call was denied, by the decision or by its handler, which found
+// that the caller may not.
+func (j *Judged) IsDenied() bool {
+	return j.Entry != nil && j.Verdict == tools.Denied || j.Late != nil && j.Late.Outcome == OutcomeDenied
+}
+
 // LastJudged is [Reader.Last] with the outcomes of decisions, which are looked for among
-// as many rows behind before. A decision whose handler found that the caller may not has
-// that verdict.
+// as many rows behind before.
 func (r *Reader) LastJudged(ctx context.Context, before, behind uint64) iter.Seq2[Judged, error] {
 	return func(yield func(Judged, error) bool) {
 		outcomes := make(map[uint64]*Row)
@@ -205,11 +210,6 @@ func (r *Reader) LastJudged(ctx context.Context, before, behind uint64) iter.Seq
 			}
 			j := Judged{row, outcomes[row.Seq]}
 			delete(outcomes, row.Seq)
-			if j.Late != nil && j.Late.Outcome == OutcomeDenied && j.Entry != nil {
-				e := *j.Entry
-				e.Verdict, e.Reason = tools.Denied, j.Late.Error
-				j.Entry = &e
-			}
 			if (before == 0 || row.Seq < before) && !yield(j, nil) {
 				return
 			}
