@@ -177,3 +177,43 @@ func TestPlantedContexts(t *testing.T) {
 		})
 	}
 }
+
+// What only the owner in person may do to an agent, a program that an agent wrote does not
+// do either: the owner who runs it is no word of the owner's.
+func TestPlantedProgramsLoosenNothing(t *testing.T) {
+	const mayWhat = `[{"with":"o/","can":"crud"},{"with":"w/","can":"crud"},{"with":"g/","can":"agent"}]`
+	plan := func(op, input string) string {
+		return `{"path":"o/report","value":{"operation":{"adapter":"orchestrator","steps":[{"op":"` + op + `","input":["const",` + input + `]}]}}}`
+	}
+	for name, program := range map[string]string{
+		"raise a budget":       plan("agent:update", `{"agentId":"mallory","config":{"budgets":{"run":{"calls":50}}}}`),
+		"remove it":            plan("agent:update", `{"agentId":"mallory","config":{"budgets":{}}}`),
+		"remove it, made anew": plan("agent:create", `{"agentId":"mallory","overwrite":true,"config":{"tools":["covia:*"],"caps":`+mayWhat+`}}`),
+		"remove its agent":     plan("agent:delete", `{"agentId":"kid","remove":true}`),
+		"leave its giver":      plan("agent:create", `{"agentId":"mallory","overwrite":true,"config":{"tools":["covia:*"],"budgets":{"run":{"calls":20}},"caps":`+mayWhat+`}}`),
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := new(puppet)
+			v := open(t, with(p))
+			alice := user(t, v, "alice")
+			boss := create(t, alice, spec("boss", "", mayWhat))
+			for _, id := range []string{"mallory", "kid"} {
+				attempt(t, boss, p, "agent_create", `{"agentId":"`+id+`","config":{"tools":["covia:*"],"budgets":{"run":{"calls":20}},"caps":`+mayWhat+`}}`)
+			}
+			mallory := agentOf(t, alice, "mallory")
+			if done := attempt(t, mallory, p, "covia_write", program); done.Outcome != "ok" {
+				t.Fatalf("mallory writes it: %s", done.Result)
+			}
+			_, _ = alice.Invoke(t.Context(), "grid:run", json.RawMessage(`{"operation":"o/report"}`))
+			for _, id := range []string{"mallory", "kid"} {
+				if b := about(t, agentOf(t, alice, id)).Config.Budgets; b == nil || b.Run.Calls != 20 {
+					t.Errorf("the budgets of %s are %+v", id, b)
+				}
+			}
+			invoke(t, alice, "agent:suspend", `{"agentId":"boss"}`)
+			if done := attempt(t, mallory, p, "covia_write", `{"path":"w/a","value":1}`); done.Outcome != "denied" {
+				t.Errorf("when its giver is suspended it writes: %s", done.Outcome)
+			}
+		})
+	}
+}

@@ -124,7 +124,7 @@ func (r *Room) put(ctx context.Context, call tools.Call, spec agents.Spec, overw
 			if old.Status != agents.Terminated {
 				rec.Status, rec.Failing = old.Status, old.Failing // one that is suspended is resumed, not replaced
 			}
-			if call.Actor() != "" {
+			if !byOwner(call) {
 				rec.Givers = old.Givers // who bounded the one before bounds this one
 				rec.Account = cmp.Or(old.Account, old.Life)
 			}

@@ -38,6 +38,12 @@ func addGivers(givers []tools.Life, call tools.Call, k key) []tools.Life {
 	return givers
 }
 
+// byOwner reports whether the owner makes a call whom nothing bounds: no agent does for
+// them, nor a program that one wrote.
+func byOwner(call tools.Call) bool {
+	return call.Actor() == "" && call.Authority().Bound().IsZero()
+}
+
 // wrote is what bounds a context that the call writes. Its entries are stored and
 // asked later, as programs are, whatever the agent may do by then.
 func wrote(call tools.Call, k key) tools.Bound {
