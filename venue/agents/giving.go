@@ -45,10 +45,14 @@ func byOwner(call tools.Call) bool {
 }
 
 // wrote is what bounds a context that the call writes. Its entries are stored and
-// asked later, as programs are, whatever the agent may do by then.
-func wrote(call tools.Call, k key) tools.Bound {
+// asked later, as programs are, whatever the agent may do by then, and in copies of it. An
+// agent that begins another life of its own writes for that one.
+func wrote(call tools.Call, old, next tools.Life) tools.Bound {
 	by := call.Authority().Bound()
-	by.Lives = slices.DeleteFunc(slices.Clone(by.Lives), func(life tools.Life) bool { return keyOf(life) == k })
+	if i := slices.Index(by.Lives, old); i >= 0 {
+		by.Lives = slices.Clone(by.Lives)
+		by.Lives[i] = next
+	}
 	return by
 }
 
