@@ -281,3 +281,44 @@ func TestPlantedProgramsTalkAsTheirAuthor(t *testing.T) {
 		}
 	}
 }
+
+// Whose program makes a call stands in its row of the ledger, and a person who is to allow it
+// is told.
+func TestPlantedProgramsAreNamed(t *testing.T) {
+	p := new(puppet)
+	v := open(t, with(p))
+	alice := user(t, v, "alice")
+	mallory := create(t, alice, spec("mallory", "", `[{"with":"o/","can":"crud"},{"with":"w/","can":"crud"}]`))
+	boss := create(t, alice, spec("boss", "", `[{"with":"w/","can":"crud/write","ask":true},{"with":"","can":"invoke"}]`))
+	attempt(t, mallory, p, "covia_write", `{"path":"o/report","value":{"operation":{"adapter":"orchestrator","steps":[{"op":"covia:write","input":{"path":["const","w/pay"],"value":["const",1]}}]}}}`)
+	invoke(t, alice, "grid:run", `{"operation":"o/report"}`)
+	p.Ask("grid_run", `{"operation":"o/report"}`)
+	if _, err := turnIn(t.Context(), boss, "s", "go"); err == nil {
+		t.Error("nobody is asked")
+	}
+	var asked struct{ Requests []struct{ Why string } }
+	if err := json.Unmarshal([]byte(invoke(t, alice, "approval:list", `{}`)), &asked); err != nil || len(asked.Requests) != 1 {
+		t.Fatalf("%+v, %v", asked, err)
+	}
+	if why := asked.Requests[0].Why; !strings.HasSuffix(why, " A program makes the call that mallory wrote.") {
+		t.Errorf("a person is told: %s", why)
+	}
+	var list struct {
+		Rows []struct {
+			Actor, Operation string
+			Wrote            []string
+		}
+	}
+	if err := json.Unmarshal([]byte(invoke(t, alice, "audit:list", `{"agent":"mallory"}`)), &list); err != nil {
+		t.Fatal(err)
+	}
+	got := make(map[string]bool)
+	for _, row := range list.Rows {
+		if row.Operation == "v/ops/covia/write" {
+			got[row.Actor+" "+strings.Join(row.Wrote, ",")] = true
+		}
+	}
+	if !got[" mallory"] || !got["boss mallory"] || !got["mallory "] {
+		t.Errorf("the writes of mallory, and of alice and boss by its program, are %v", got)
+	}
+}

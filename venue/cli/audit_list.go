@@ -94,7 +94,7 @@ func (c *auditListCmd) wants(row *ledger.Row) bool {
 		}
 		return refused && (c.Agent == "" || who == strings.TrimPrefix(c.Agent, agents.VisitorMark))
 	}
-	return (c.Agent == "" || row.Actor == c.Agent) && (!c.Denied || row.Verdict == tools.Denied)
+	return (c.Agent == "" || row.Actor == c.Agent || slices.Contains(row.Wrote, c.Agent)) && (!c.Denied || row.Verdict == tools.Denied)
 }
 
 func decisions(rows []ledger.Judged) [][]string {
@@ -128,6 +128,9 @@ func decisions(rows []ledger.Judged) [][]string {
 		by := cmp.Or(row.Actor, person)
 		if len(row.Via) > 0 {
 			by += " via " + strings.Join(row.Via, ", ")
+		}
+		if len(row.Wrote) > 0 {
+			by += " by a program of " + strings.Join(row.Wrote, ", ")
 		}
 		if row.BoundedBy != "" {
 			by += " (bounded by " + row.BoundedBy + ")"
