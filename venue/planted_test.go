@@ -8,7 +8,9 @@ import (
 	"testing"
 
 	"usher/runtime"
+	"usher/tools/lending"
 	"usher/venue"
+	"usher/venue/config"
 )
 
 const copiesTheSecret = `{"operation":{"adapter":"orchestrator","steps":[{"op":"covia:copy","input":{"from":["const","w/secret"],"to":["const","w/open/loot"]}}]}}`
@@ -320,5 +322,57 @@ func TestPlantedProgramsAreNamed(t *testing.T) {
 	}
 	if !got[" mallory"] || !got["boss mallory"] || !got["mallory "] {
 		t.Errorf("the writes of mallory, and of alice and boss by its program, are %v", got)
+	}
+}
+
+// What somebody was lent, a program that an agent wrote neither lists, uses nor ends, whoever
+// runs it; what such a program asks for itself, it may use.
+func TestPlantedProgramsAreLentNothing(t *testing.T) {
+	c, err := config.Parse("usher.yaml", []byte(`
+user: alice
+data: [{path: w/docs/one, value: {title: One, secret: 4711}}]
+a2a:
+  grants: [{id: read, description: Read., with: w/docs, operations: {retrieve: crud/read}, name: title}]
+  skills: [{id: get, operation: retrieve, op: "covia:read", handle: path, result: value}]
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := new(puppet)
+	o := with(p)
+	o.Config = c
+	v := open(t, o)
+	alice := user(t, v, "alice")
+	var lent lending.Capabilities
+	if err := json.Unmarshal([]byte(invoke(t, alice, "capability:request", `{"grants":["read"],"statedPurpose":"x"}`)), &lent); err != nil || len(lent.Capabilities) != 1 {
+		t.Fatalf("%+v, %v", lent, err)
+	}
+	mine := lent.Capabilities[0]
+	mallory := create(t, alice, spec("mallory", "", `[{"with":"o/","can":"crud"},{"with":"w/open/","can":"crud"},{"with":"","can":"capability"}]`))
+	reader := create(t, alice, spec("reader", "", `[{"with":"o/","can":"crud"},{"with":"w/","can":"crud"},{"with":"","can":"capability"}]`))
+	const loot = `,{"op":"covia:write","input":{"path":["const","w/open/loot"],"value":[0]}}`
+	use := func(handle string) string {
+		return `{"op":"capability:use","input":{"skill":["const","get"],"arguments":{"resourceHandle":` + handle + `}}}`
+	}
+	for name, steps := range map[string]string{
+		"list":   `{"op":"capability:list"}` + loot,
+		"use":    use(`["const","`+mine.Handles[0].Handle+`"]`) + loot,
+		"revoke": `{"op":"capability:revoke","input":["const",{"revocationId":"` + mine.Revocation + `"}]}` + loot,
+		"hand":   `{"op":"capability:attenuate","input":["const",{"capabilityId":"` + mine.ID + `"}]}` + loot,
+	} {
+		invoke(t, alice, "covia:delete", `{"path":"w/open/loot"}`)
+		attempt(t, mallory, p, "covia_write", `{"path":"o/report","value":{"operation":{"adapter":"orchestrator","steps":[`+steps+`]}}}`)
+		_, _ = alice.Invoke(t.Context(), "grid:run", json.RawMessage(`{"operation":"o/report"}`))
+		if got := read(t, alice, "w/open/loot"); got != `{"exists":false}` && got != `{"exists":true,"value":{"capabilities":[]}}` {
+			t.Errorf("%s: mallory reads %s", name, got)
+		}
+	}
+	if out, err := alice.Invoke(t.Context(), "capability:use", json.RawMessage(`{"skill":"get","arguments":{"resourceHandle":"`+mine.Handles[0].Handle+`"}}`)); err != nil || !strings.Contains(string(out), "4711") {
+		t.Errorf("alice reads %s, %v", out, err)
+	}
+	attempt(t, reader, p, "covia_write", `{"path":"o/own","value":{"operation":{"adapter":"orchestrator","steps":[{"op":"capability:request","input":["const",{"grants":["read"],"statedPurpose":"x"}]},`+
+		use(`[0,"capabilities",0,"resourceHandles",0,"handle"]`)+`]}}}`)
+	if out, err := alice.Invoke(t.Context(), "grid:run", json.RawMessage(`{"operation":"o/own"}`)); err != nil || !strings.Contains(string(out), "4711") {
+		t.Errorf("the program that asks itself reads %s, %v", out, err)
 	}
 }
