@@ -28,7 +28,7 @@ type Agent struct {
 	Venue     string             // name of the venue; may be empty
 	Tools     []*tools.Operation // what it may ask for, before its capabilities are counted
 	Context   []ContextEntry
-	ContextBy tools.Bound    // of others who wrote it, within which it is read
+	ContextBy tools.Bound    // who wrote it, within which it is read
 	Output    *schema.Schema // the form of the answer; nil is free text
 
 	// Complete and Fail are called to end a task, and are offered in the turn of one:

@@ -154,6 +154,14 @@ func (a Authority) Agents() (lives []Life) {
 	return lives
 }
 
+// Behind lists the lives of those whose word the calls are where that is not the actor: who
+// wrote the stored programs that make them, and who had a schedule fire.
+func (a Authority) Behind() []Life {
+	chain := a.line().chain
+	last := chain[len(chain)-1]
+	return slices.DeleteFunc(slices.Clone(last.Bound.Lives), func(l Life) bool { return l == last.Agent })
+}
+
 // InPerson reports whether the owner makes a call: no agent does for them, nor a program
 // that an agent wrote or that speaks for them.
 func (a Authority) InPerson() bool {

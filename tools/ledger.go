@@ -40,6 +40,7 @@ type Entry struct {
 	Owner     string        `json:"owner"`
 	Actor     string        `json:"actor,omitempty"`
 	Via       []string      `json:"via,omitempty"`
+	Wrote     []string      `json:"wrote,omitempty"` // the agents of [Authority.Behind]: whose program makes the call
 	Operation string        `json:"operation"`
 	Needs     []Requirement `json:"needs"` // the first maxNeeds; see Omitted
 	Omitted   int           `json:"needsOmitted,omitempty"`

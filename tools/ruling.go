@@ -112,6 +112,9 @@ func (r *Ruling) Entry() Entry {
 		Owner: auth.Owner().String(), Actor: auth.Actor(), Via: auth.Via(), Verdict: r.Verdict(),
 		Job: auth.trail.Run, Session: auth.trail.Session, Schedule: auth.trail.Schedule, Inner: auth.trail.Inner,
 	}
+	for _, life := range auth.Behind() {
+		e.Wrote = append(e.Wrote, life.Agent())
+	}
 	if op != nil {
 		e.Operation, e.Effects, e.Input, e.Known = op.path, !op.readOnly, op.digested(r.input), op.home != nil
 	}

@@ -1,12 +1,16 @@
 package venue_test
 
 import (
+	"encoding/json"
 	"errors"
 	"testing"
 
+	"usher/caps"
 	"usher/runtime"
+	"usher/tools"
 	"usher/tools/approvals"
 	"usher/tools/fault"
+	"usher/venue"
 )
 
 // An approval is used up with the decision on its call, whichever way the call is made:
@@ -51,5 +55,39 @@ func TestAnApprovalIsUsedUpWhereverItIsUsed(t *testing.T) {
 				t.Error("two calls have one request")
 			}
 		})
+	}
+}
+
+// An answer is for who asked: another who comes as the same principal, within other bounds,
+// is asked about themselves, and takes nothing of it.
+func TestAnApprovalIsForWhoAsked(t *testing.T) {
+	within := func(list string) (set caps.Set) {
+		t.Helper()
+		if err := json.Unmarshal([]byte(list), &set); err != nil {
+			t.Fatal(err)
+		}
+		return set
+	}
+	v := open(t, nil)
+	alice := user(t, v, "alice")
+	one := alice.Narrow(within(`[{"with":"w/pay","can":"crud/write","ask":true}]`))
+	other := alice.Narrow(within(`[{"with":"w","can":"crud/write","ask":true}]`))
+	pay := func(p *venue.Principal) (approval string, err error) {
+		_, err = p.Invoke(t.Context(), "covia:write", json.RawMessage(`{"path":"w/pay/1","value":1}`))
+		if wait, ok := errors.AsType[*tools.WaitError](err); ok {
+			approval = wait.Approval
+		}
+		return approval, err
+	}
+	asked, err := pay(one)
+	if asked == "" {
+		t.Fatalf("the call ends with %v, want that it waits", err)
+	}
+	invoke(t, alice, "approval:approve", `{"id":"`+asked+`"}`)
+	if id, err := pay(other); id == "" || id == asked {
+		t.Errorf("the other's call ends with %v, want that it waits for an answer of its own", err)
+	}
+	if _, err := pay(one); err != nil {
+		t.Errorf("the call that was approved: %v", err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"golang.org/x/time/rate"
@@ -78,7 +79,7 @@ func (a *audits) List(ctx context.Context, call tools.Call, q audit.Query) (out 
 }
 
 func (a *audits) wants(call tools.Call, q *audit.Query, j *ledger.Judged) bool {
-	return j.Entry != nil && j.Owner == call.Owner().String() && (q.Agent == "" || j.Actor == q.Agent) && (!q.Denied || j.IsDenied())
+	return j.Entry != nil && j.Owner == call.Owner().String() && (q.Agent == "" || j.Actor == q.Agent || slices.Contains(j.Wrote, q.Agent)) && (!q.Denied || j.IsDenied())
 }
 
 // Prove is that of [audit.Service]. What is not the caller's is not there.

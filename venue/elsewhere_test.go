@@ -76,7 +76,7 @@ func TestExecuteAtAnotherHost(t *testing.T) {
 	desk.Handle("/run", g.Handler(func(w http.ResponseWriter, _ *http.Request, call *guard.Call) {
 		fmt.Fprintf(w, `{"data":{"for":%q,"arguments":%s}}`, call.User, call.Arguments)
 	}))
-	home := open("name: Home\nagentauth: {private_servers: ['" + s.host + "', '" + strings.TrimPrefix(service.URL, "http://") + "']}\n")
+	home := open("name: Home\nmodels: {default: {provider: offline}}\nagentauth: {private_servers: ['" + s.host + "', '" + strings.TrimPrefix(service.URL, "http://") + "']}\n")
 	if s.home, err = home.User(t.Context(), "owner"); err != nil {
 		t.Fatal(err)
 	}
@@ -113,6 +113,18 @@ func TestExecuteAtAnotherHost(t *testing.T) {
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("who may act %s: %v", name, err)
 		}
+	}
+	// What an agent wrote acts as that agent there, whoever runs it.
+	if _, err := s.home.CreateAgent(t.Context(), spec("mallory", "", `[{"with":"o/","can":"crud"},{"with":"agentauth","can":"*"},{"with":"`+service.URL+`","can":"net/send"}]`)); err != nil {
+		t.Fatal(err)
+	}
+	mallory, err := s.home.As(t.Context(), "mallory")
+	if err != nil {
+		t.Fatal(err)
+	}
+	invoke(t, mallory, "covia:write", `{"path":"o/pay","value":{"operation":{"adapter":"orchestrator","steps":[{"op":"agentauth:execute","input":["const",`+string(input)+`]}]}}}`)
+	if _, err := s.home.Invoke(t.Context(), "grid:run", map[string]any{"operation": "o/pay"}); err == nil || !strings.Contains(err.Error(), "not registered") {
+		t.Errorf("the owner runs what mallory wrote: %v", err)
 	}
 	s.must("revoke", `,"capabilities":["transfer"]`)
 	if _, err := pay(1, "EUR"); err == nil {

@@ -124,7 +124,22 @@ type guest struct {
 	record string // key of the record
 	rev    uint64
 	who    string // whose the keys are
+	life   tools.Life
 	call   tools.Call
+}
+
+var errSeveral = fault.New(fault.Refused, "a program that several agents wrote is none of them, and so nobody at a server elsewhere")
+
+// lifeOf is the agent that a caller is elsewhere: the one that makes the call, or that wrote the
+// stored program which does; "" is a person.
+func lifeOf(auth tools.Authority) (tools.Life, error) {
+	switch by := auth.Behind(); len(by) {
+	case 0:
+		return auth.Life(), nil
+	case 1:
+		return by[0], nil
+	}
+	return "", errSeveral
 }
 
 // guest returns the caller as it is known at a server.
@@ -138,8 +153,11 @@ func (c *Clients) guest(ctx context.Context, call tools.Call, at string) (*guest
 		return nil, err
 	}
 	g := &guest{place: p, of: c, call: call}
+	if g.life, err = lifeOf(call.Authority()); err != nil {
+		return nil, err
+	}
 	owner := call.Owner().String()
-	g.who = cmp.Or(string(call.Authority().Life()), owner) + " " + p.origin
+	g.who = cmp.Or(string(g.life), owner) + " " + p.origin
 	sum := sha256.Sum256([]byte(g.who))
 	g.record = owner + "/" + hex.EncodeToString(sum[:])
 	if g.Record, g.rev, err = c.opts.Keeper.Load(ctx, g.record); err != nil {
@@ -177,7 +195,7 @@ func (g *guest) agent() *client.Agent { return g.host.Agent(g.Agent, g.own(g.Non
 
 // save keeps a record in place of what was loaded.
 func (g *guest) save(ctx context.Context, r Record) error {
-	r.Life, r.Server = g.call.Authority().Life(), g.origin
+	r.Life, r.Server = g.life, g.origin
 	ok, err := g.of.opts.Keeper.Save(ctx, g.record, g.rev, r)
 	if err == nil && !ok {
 		err = fault.New(fault.Busy, "another call changes how you are known at "+g.place.host+": try again")

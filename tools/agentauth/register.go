@@ -138,7 +138,7 @@ func (c *Clients) register(ctx context.Context, call tools.Call, in registration
 			return standing{}, err
 		}
 	}
-	r := &client.Registration{Name: cmp.Or(call.Actor(), c.opts.Name), Capabilities: in.Capabilities, Mode: in.Mode, Reason: in.Reason, HostName: c.opts.Name}
+	r := &client.Registration{Name: cmp.Or(g.life.Agent(), c.opts.Name), Capabilities: in.Capabilities, Mode: in.Mode, Reason: in.Reason, HostName: c.opts.Name}
 	st, err := g.host.Register(ctx, client.Public(g.own(g.Nonce)), r)
 	if _, refused := errors.AsType[*client.Refusal](err); refused && waiting != nil {
 		return stands(g.place, waiting), nil

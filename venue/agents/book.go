@@ -29,7 +29,7 @@ type record struct {
 	Account string          `json:"account,omitempty"` // where its spending is counted; empty is its life: see account
 	DID     string          `json:"did,omitempty"`     // of an independent agent: who it acts as
 	Givers  []tools.Life    `json:"givers,omitempty"`  // those that it has its capabilities from
-	Wrote   tools.Bound     `json:"wrote,omitzero"`    // of others who wrote its context since it was made; zero is the owner's
+	Wrote   tools.Bound     `json:"wrote,omitzero"`    // who wrote its context since it was made; zero is the owner's
 	Failing *agents.Failing `json:"failing,omitempty"` // nil since a turn succeeded, or the agent was resumed
 	Created int64           `json:"created"`           // ms
 	Updated int64           `json:"updated"`           // ms

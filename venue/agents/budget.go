@@ -170,11 +170,11 @@ type binding struct {
 	all   []payer
 }
 
-// mayLoosen refuses that an agent replaces the budgets of old by looser ones, nil
-// for none: the owner in person alone may.
+// mayLoosen refuses that an agent, or a program of one, replaces the budgets of old by looser
+// ones, nil for none: the owner in person alone may.
 func mayLoosen(call tools.Call, k key, old *record, next *agents.Budgets) error {
 	limit := next.Looser(old.Config.Budgets)
-	if call.Actor() == "" || limit == "" {
+	if limit == "" || byOwner(call) {
 		return nil
 	}
 	return fault.New(fault.BudgetRaise, fmt.Sprintf("%s of agent %s can be lowered only: an agent cannot raise or remove a budget, nor remove an agent that has one: "+

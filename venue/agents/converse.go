@@ -17,14 +17,14 @@ const requestPath = "v/ops/agent/request"
 
 // begin begins a turn of the agent as a run of its own, with what the call says.
 func (r *Room) begin(ctx context.Context, call tools.Call, c *conversation, text string, background bool) (*runs.Run, error) {
-	c.say.From, c.say.Text = caller(call), text
+	c.say.From, c.say.Text = caller(call.Authority()), text
 	input, err := inputOf(&c.say)
 	if err != nil {
 		c.release()
 		return nil, err
 	}
 	spec := runs.Spec{Kind: runs.Task, Op: call.Operation(), Input: input, Background: background, Key: call.Key()}
-	return r.start(ctx, call.Authority(), spec, c, toldTo(call.Actor(), c.entry.key.id))
+	return r.start(ctx, call.Authority(), spec, c, toldTo(speaker(call.Authority()), c.entry.key.id))
 }
 
 // Chat says something to the agent, in a session of the caller's own, and returns what
@@ -34,7 +34,11 @@ func (r *Room) Chat(ctx context.Context, call tools.Call, in agents.Chat) (agent
 	if err != nil {
 		return agents.Said{}, err
 	}
-	c, err := r.converse(ctx, e, rec, call.Authority(), call.Actor(), in.SessionID, !in.Create)
+	opener, err := opener(call, in.SessionID)
+	if err != nil {
+		return agents.Said{}, err
+	}
+	c, err := r.converse(ctx, e, rec, call.Authority(), opener, in.SessionID, !in.Create)
 	if err != nil {
 		return agents.Said{}, err
 	}
@@ -77,7 +81,11 @@ func (r *Room) Trigger(ctx context.Context, call tools.Call, in agents.Trigger) 
 	if err != nil {
 		return out, err
 	}
-	opener, session := call.Actor(), in.SessionID
+	opener, err := opener(call, in.SessionID)
+	if err != nil {
+		return out, err
+	}
+	session := in.SessionID
 	if session == "" {
 		opener, session = "", mainSession
 	}
@@ -134,7 +142,7 @@ func (r *Room) Context(ctx context.Context, call tools.Call, in agents.Named) (a
 	}
 	brief, err := r.Runner.Brief(ctx, actor)
 	if err != nil {
-		return agents.Context{}, r.discreet(ctx, call, in.AgentID, told(call.Actor(), in.AgentID, err))
+		return agents.Context{}, r.discreet(ctx, call, in.AgentID, told(speaker(call.Authority()), in.AgentID, err))
 	}
 	out := agents.Context{AgentID: in.AgentID, System: brief.System, Tools: make([]agents.Offered, len(brief.Tools))}
 	for i, tool := range brief.Tools {

@@ -24,7 +24,7 @@ func (r *Room) Create(ctx context.Context, call tools.Call, in agents.Create) (a
 	if err := r.findTools(ctx, call, spec.ID, spec.Tools); err != nil {
 		return agents.Created{}, err
 	}
-	created, _, err := r.put(ctx, call, spec, in.Overwrite, call.Caps(), wrote(call, ownKey(call, spec.ID)))
+	created, _, err := r.put(ctx, call, spec, in.Overwrite, call.Caps(), tools.Bound{})
 	return created, err
 }
 
@@ -57,11 +57,11 @@ func (r *Room) Fork(ctx context.Context, call tools.Call, in agents.Fork) (agent
 			return agents.Created{}, err
 		}
 	}
-	by := wrote(call, ownKey(call, spec.ID))
+	var copied tools.Bound
 	if in.Config.Context == nil {
-		by = by.And(src.Wrote)
+		copied = src.Wrote
 	}
-	created, rec, err := r.put(ctx, call, spec, in.Overwrite, inherits, by)
+	created, rec, err := r.put(ctx, call, spec, in.Overwrite, inherits, copied)
 	if err != nil {
 		return agents.Created{}, err
 	}
@@ -79,8 +79,8 @@ func (r *Room) Fork(ctx context.Context, call tools.Call, in agents.Fork) (agent
 }
 
 // put creates the agent's record, or replaces it where overwrite says so. What
-// the spec does not list it has from otherwise; wrote bounds its context.
-func (r *Room) put(ctx context.Context, call tools.Call, spec agents.Spec, overwrite bool, otherwise caps.Set, wrote tools.Bound) (agents.Created, *record, error) {
+// the spec does not list it has from otherwise; copied bounds its context beside the call.
+func (r *Room) put(ctx context.Context, call tools.Call, spec agents.Spec, overwrite bool, otherwise caps.Set, copied tools.Bound) (agents.Created, *record, error) {
 	out := agents.Created{AgentID: spec.ID}
 	k := ownKey(call, spec.ID)
 	if err := r.MayHave(k.owner); err != nil {
@@ -105,8 +105,10 @@ func (r *Room) put(ctx context.Context, call tools.Call, spec agents.Spec, overw
 			return old, nil
 		}
 		now := r.Now().UnixMilli()
-		rec := &record{Status: agents.Sleeping, Life: life, Config: bare(spec), Wrote: wrote, Created: now, Updated: now}
+		rec := &record{Status: agents.Sleeping, Life: life, Config: bare(spec), Created: now, Updated: now}
+		before := rec.life(k)
 		if old != nil {
+			before = old.life(k)
 			// Replacing an agent takes over its place, and its budgets.
 			if err := r.atMost(call, spec.ID, old.Caps, old.principal(k)); err != nil {
 				return nil, err
@@ -124,11 +126,12 @@ func (r *Room) put(ctx context.Context, call tools.Call, spec agents.Spec, overw
 			if old.Status != agents.Terminated {
 				rec.Status, rec.Failing = old.Status, old.Failing // one that is suspended is resumed, not replaced
 			}
-			if call.Actor() != "" {
+			if !byOwner(call) {
 				rec.Givers = old.Givers // who bounded the one before bounds this one
 				rec.Account = cmp.Or(old.Account, old.Life)
 			}
 		}
+		rec.Wrote = wrote(call, before, rec.life(k)).And(copied)
 		rec.Givers = addGivers(rec.Givers, call, k)
 		if err := r.addParent(ctx, rec, k, spec.Parent); err != nil {
 			return nil, err
@@ -181,7 +184,7 @@ func (r *Room) Update(ctx context.Context, call tools.Call, in agents.Update) (a
 		}
 		next.Config = bare(merge(old.Config, changes))
 		if changes.Context != nil {
-			next.Wrote = wrote(call, k)
+			next.Wrote = call.Authority().Bound()
 		}
 		principal := old.principal(k)
 		// Whoever writes an agent's prompt speaks through it: an agent cannot

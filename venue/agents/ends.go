@@ -10,11 +10,11 @@ import (
 	"usher/ucan"
 )
 
-// Ends says whether a life of an agent that a record of the past tells of has ended
-// since: by the record of now, nil where there is none. It returns the record as it
-// must be then, and the life; nil where the life goes on. row is the key of both in
-// the book's space.
-func Ends(row string, then, now []byte) (ended []byte, life tools.Life, err error) {
+// Held says what holds of a life of an agent that a record of the past tells of, by the
+// record of now, nil where there is none: one that has ended since has ended, and one that was
+// suspended is. It returns the record as it must be then, nil where it stays as it was, and
+// the life where that has ended. row is the key of both in the book's space.
+func Held(row string, then, now []byte) (must []byte, ended tools.Life, err error) {
 	var was, is struct{ Life, Status string }
 	if err = json.Unmarshal(then, &was); err == nil && now != nil {
 		err = json.Unmarshal(now, &is)
@@ -27,15 +27,21 @@ func Ends(row string, then, now []byte) (ended []byte, life tools.Life, err erro
 	if err != nil {
 		return nil, "", fmt.Errorf("read agent %s: %w", row, err)
 	}
-	life = tools.NewLife(did, id, was.Life)
-	if is.Life == was.Life && is.Status != agents.Terminated || was.Status == agents.Terminated {
-		return nil, life, nil
+	status := is.Status
+	if is.Life != was.Life {
+		status = agents.Terminated
+	}
+	if was.Status == agents.Terminated || status != agents.Terminated && status != agents.Suspended {
+		return nil, "", nil
+	}
+	if status == agents.Terminated {
+		ended = tools.NewLife(did, id, was.Life)
 	}
 	var all map[string]json.RawMessage
 	if err := json.Unmarshal(then, &all); err != nil {
-		return nil, life, err
+		return nil, "", err
 	}
-	all["status"] = json.RawMessage(`"` + agents.Terminated + `"`)
-	ended, err = json.Marshal(all)
-	return ended, life, err
+	all["status"] = json.RawMessage(`"` + status + `"`)
+	must, err = json.Marshal(all)
+	return must, ended, err
 }

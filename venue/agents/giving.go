@@ -38,11 +38,21 @@ func addGivers(givers []tools.Life, call tools.Call, k key) []tools.Life {
 	return givers
 }
 
+// byOwner reports whether the owner makes a call whom nothing bounds: no agent does for
+// them, nor a program that one wrote.
+func byOwner(call tools.Call) bool {
+	return call.Actor() == "" && call.Authority().Bound().IsZero()
+}
+
 // wrote is what bounds a context that the call writes. Its entries are stored and
-// asked later, as programs are, whatever the agent may do by then.
-func wrote(call tools.Call, k key) tools.Bound {
+// asked later, as programs are, whatever the agent may do by then, and in copies of it. An
+// agent that begins another life of its own writes for that one.
+func wrote(call tools.Call, old, next tools.Life) tools.Bound {
 	by := call.Authority().Bound()
-	by.Lives = slices.DeleteFunc(slices.Clone(by.Lives), func(life tools.Life) bool { return keyOf(life) == k })
+	if i := slices.Index(by.Lives, old); i >= 0 {
+		by.Lives = slices.Clone(by.Lives)
+		by.Lives[i] = next
+	}
 	return by
 }
 

@@ -129,7 +129,7 @@ var errAdopt = fault.New(fault.Refused, "only the owner in person adopts: an age
 // Adopt lets what others made stand below the owner alone. What it may do stays
 // what it was given.
 func (r *Room) Adopt(ctx context.Context, call tools.Call, in agents.Adopt) (agents.Adopted, error) {
-	if call.Actor() != "" || !call.Authority().Bound().IsZero() {
+	if !byOwner(call) {
 		return agents.Adopted{}, errAdopt
 	}
 	if in.AgentID == "" {

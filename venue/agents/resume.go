@@ -1,7 +1,6 @@
 package agents
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -74,8 +73,8 @@ func (r *Room) GoOn(ctx context.Context, rec *runs.Record, auth tools.Authority)
 	tell := func(err error) error { return err }
 	actor.Task = rec.Op == requestPath
 	if rec.Kind == runs.Task {
-		tell = toldTo(rec.Caller, k.id)
-		c.say.From = cmp.Or(rec.Caller, auth.Owner().String())
+		tell = toldTo(speaker(auth), k.id)
+		c.say.From = caller(auth)
 		if err = sayOf(rec.Op, rec.Input, &c.say); err != nil {
 			release()
 			return nil, nil, nil, err

@@ -35,11 +35,15 @@ func (r *Room) Request(ctx context.Context, call tools.Call, task agents.Request
 	if err != nil {
 		return agents.Answer{}, err
 	}
-	c, err := r.converse(ctx, e, rec, call.Authority(), call.Actor(), task.SessionID, true)
+	opener, err := opener(call, task.SessionID)
 	if err != nil {
 		return agents.Answer{}, err
 	}
-	c.say = runtime.Say{From: caller(call), Text: text}
+	c, err := r.converse(ctx, e, rec, call.Authority(), opener, task.SessionID, true)
+	if err != nil {
+		return agents.Answer{}, err
+	}
+	c.say = runtime.Say{From: caller(call.Authority()), Text: text}
 	if form != nil {
 		c.actor.Output, c.form = form, true
 	}
@@ -48,7 +52,7 @@ func (r *Room) Request(ctx context.Context, call tools.Call, task agents.Request
 	spec := runs.Spec{
 		Kind: runs.Task, Op: call.Operation(), Input: task.Input, Background: bounded, Key: call.Key(), Schema: task.ResponseSchema, Limits: task.Budget,
 	}
-	run, err := r.start(ctx, call.Authority(), spec, c, toldTo(call.Actor(), task.AgentID))
+	run, err := r.start(ctx, call.Authority(), spec, c, toldTo(opener, task.AgentID))
 	if err != nil {
 		return agents.Answer{}, err
 	}
@@ -123,8 +127,11 @@ func (r *Room) Message(ctx context.Context, call tools.Call, in agents.Message) 
 	if rec.Status == agents.Terminated {
 		return agents.Delivered{}, errNotWorking(in.AgentID, rec)
 	}
-	opener, session := call.Actor(), in.SessionID
-	mustExist := session != ""
+	opener, err := opener(call, in.SessionID)
+	if err != nil {
+		return agents.Delivered{}, err
+	}
+	session, mustExist := in.SessionID, in.SessionID != ""
 	if !mustExist {
 		opener, session = "", mainSession
 	}
@@ -133,7 +140,7 @@ func (r *Room) Message(ctx context.Context, call tools.Call, in agents.Message) 
 		return agents.Delivered{}, err
 	}
 	defer release()
-	if err := ses.Leave(ctx, r.Now(), runtime.Received{From: caller(call), Text: in.Message}); err != nil {
+	if err := ses.Leave(ctx, r.Now(), runtime.Received{From: caller(call.Authority()), Text: in.Message}); err != nil {
 		return agents.Delivered{}, err
 	}
 	return agents.Delivered{AgentID: in.AgentID, SessionID: ses.ID(), Delivered: true}, nil
@@ -142,8 +149,27 @@ func (r *Room) Message(ctx context.Context, call tools.Call, in agents.Message) 
 // mainSession is where messages and conversations go that name no session.
 const mainSession = "main"
 
-// caller names who speaks: the agent, or the user in person.
-func caller(call tools.Call) string { return cmp.Or(call.Actor(), call.Owner().String()) }
+// caller names who speaks: an agent, or the user in person.
+func caller(auth tools.Authority) string { return cmp.Or(speaker(auth), auth.Owner().String()) }
+
+// speaker is the agent whose word calls are: the one that makes them, or that wrote the stored
+// program which does. It is "" for the owner in person.
+func speaker(auth tools.Authority) string {
+	if by := auth.Behind(); len(by) > 0 {
+		return by[0].Agent()
+	}
+	return auth.Actor()
+}
+
+var errSeveral = fault.New(fault.Refused, "a program that several agents wrote is none of them, and reaches the sessions of none: leave sessionId out")
+
+// opener is whose sessions a call means that names one: those of its speaker.
+func opener(call tools.Call, session string) (string, error) {
+	if session != "" && len(call.Authority().Behind()) > 1 {
+		return "", errSeveral
+	}
+	return speaker(call.Authority()), nil
+}
 
 // taskText is a task as the agent reads it: a text as it is, anything else as JSON.
 func taskText(input json.RawMessage) (string, error) {

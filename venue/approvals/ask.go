@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"usher/caps/value"
 	"usher/tools"
@@ -167,6 +168,15 @@ func (r *Room) request(ctx context.Context, q *question) (record, error) {
 	return rec, nil
 }
 
+// written says whose program makes the call; "" where no program of an agent does.
+func (q *question) written() string {
+	wrote := q.Entry().Wrote
+	if len(wrote) == 0 {
+		return ""
+	}
+	return " A program makes the call that " + strings.Join(wrote, ", ") + " wrote."
+}
+
 // file files a request for a call, in place of the one that its mark says.
 func (r *Room) file(ctx context.Context, q *question) error {
 	rec, err := r.request(ctx, q)
@@ -176,7 +186,7 @@ func (r *Room) file(ctx context.Context, q *question) error {
 	if rec.Kind, err = r.like(q.Ruling); err != nil {
 		return err
 	}
-	rec.All = true
+	rec.Why, rec.All = rec.Why+q.written(), true
 	for need := range q.Needs() {
 		if rec.All = len(rec.Needs) < maxNeeds; !rec.All {
 			break

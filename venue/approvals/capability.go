@@ -163,7 +163,7 @@ func (r *Room) Missing(ctx context.Context, ruling *tools.Ruling, need caps.Requ
 	if err != nil {
 		return "", err
 	}
-	asked.Why += more
+	asked.Why += more + q.written()
 	err = r.store(ctx, &asked, marked)
 	if fault.Of(err) == fault.Refused { // nobody is asked about more
 		return err.Error() + ".", nil

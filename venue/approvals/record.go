@@ -107,12 +107,12 @@ func (r *Room) digestOf(auth tools.Authority, run string, need caps.Request) (st
 	return r.mac("usher capability", auth.Owner().String(), string(auth.Life()), auth.Via(), auth.Bound(), run, string(need.Ability()), need.Resource().String())
 }
 
-// digest names a call: who makes it, where in its run, and all that it is. It is keyed,
+// digest names a call: who makes it and within what, where in its run, and all that it is. It is keyed,
 // as an input can be a short secret that a plain one would give away to whoever tries
 // them all.
 func (r *Room) digest(of *tools.Ruling, key string, input any) (string, error) {
 	auth, op := of.Authority(), of.Operation()
-	return r.mac("usher call", auth.Owner().String(), string(auth.Life()), auth.Via(), key, op.Path(), op.Reference(), op.Program(), json.RawMessage(value.Append(nil, input)))
+	return r.mac("usher call", auth.Owner().String(), string(auth.Life()), auth.Via(), auth.Bound(), key, op.Path(), op.Reference(), op.Program(), json.RawMessage(value.Append(nil, input)))
 }
 
 // like names all calls of an operation by whoever makes this one, in its run; "" where
@@ -122,7 +122,7 @@ func (r *Room) like(of *tools.Ruling) (string, error) {
 	if auth.Run() == "" {
 		return "", nil
 	}
-	return r.mac("usher calls", auth.Owner().String(), string(auth.Life()), auth.Via(), auth.Run(), op.Path(), op.Reference(), op.Program())
+	return r.mac("usher calls", auth.Owner().String(), string(auth.Life()), auth.Via(), auth.Bound(), auth.Run(), op.Path(), op.Reference(), op.Program())
 }
 
 func (r *Room) mac(of ...any) (string, error) {

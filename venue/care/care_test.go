@@ -197,8 +197,8 @@ func worksOnce(t *testing.T, venue ucan.DID) string {
 	return text + "." + b64.EncodeToString(key.Sign([]byte(text)))
 }
 
-// A restore to a moment gives its state, but what was revoked, ended and used since
-// stays so.
+// A restore to a moment gives its state, but what was revoked, ended, suspended and used
+// since stays so.
 func TestRestoreAt(t *testing.T) {
 	dir := t.TempDir()
 	model := map[string]runtime.Model{"default": new(venuetest.Model)}
@@ -211,9 +211,10 @@ func TestRestoreAt(t *testing.T) {
 		t.Helper()
 		venuetest.Invoke(t, alice, "covia:write", fmt.Sprintf(`{"path":"w/a","value":%d}`, n))
 	}
-	for _, id := range []string{"carol", "dave", "erin"} {
+	for _, id := range []string{"carol", "dave", "erin", "frank", "grace"} {
 		venuetest.Create(t, alice, venuetest.Spec(id, "", ""))
 	}
+	venuetest.Invoke(t, alice, "agent:suspend", `{"agentId":"grace"}`)
 	var made struct{ Tokens []struct{ CID string } }
 	raw := venuetest.Invoke(t, alice, "ucan:delegate", `{"audience":"`+bob.DID().String()+`","capabilities":[{"with":"w/","can":"crud/read"}]}`)
 	if err := json.Unmarshal([]byte(raw), &made); err != nil || len(made.Tokens) != 1 {
@@ -243,6 +244,8 @@ func TestRestoreAt(t *testing.T) {
 	}
 	venuetest.Invoke(t, alice, "agent:delete", `{"agentId":"carol"}`)
 	venuetest.Invoke(t, alice, "agent:delete", `{"agentId":"dave","remove":true}`)
+	venuetest.Invoke(t, alice, "agent:suspend", `{"agentId":"frank"}`)
+	venuetest.Invoke(t, alice, "agent:resume", `{"agentId":"grace"}`)
 	if err := v.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -271,8 +274,12 @@ func TestRestoreAt(t *testing.T) {
 		t.Errorf("the token that nobody has revoked: %v", err)
 	}
 	list, err := alice.Agents(t.Context())
-	if err != nil || len(list) != 1 || list[0].AgentID != "erin" {
-		t.Errorf("agents: %+v, %v; want erin alone, as the others have ended", list, err)
+	var are []string
+	for _, a := range list {
+		are = append(are, a.AgentID+" "+a.Status)
+	}
+	if want := "erin SLEEPING, frank SUSPENDED, grace SUSPENDED"; err != nil || strings.Join(are, ", ") != want {
+		t.Errorf("agents: %s, %v; want %s, as the others have ended", are, err, want)
 	}
 	var notes []string
 	for row, err := range v.Audit(t.Context(), 1) {

@@ -90,17 +90,20 @@ func tokens(then, now map[string][]byte) (put map[string][]byte, del []string, e
 	return nil, del, nil
 }
 
-// lives has agents stay ended that have ended since, and their keys forgotten.
+// lives has agents stay ended that have ended since, and their keys forgotten, and suspended
+// that were suspended.
 func lives(then, now map[string][]byte) (put map[string][]byte, del []string, err error) {
 	put = make(map[string][]byte)
 	for key, was := range then {
-		ended, life, err := agents.Ends(strings.TrimPrefix(key, "g/"), was, now[key])
+		must, ended, err := agents.Held(strings.TrimPrefix(key, "g/"), was, now[key])
 		if err != nil {
 			return nil, nil, err
 		}
-		if ended != nil {
-			put[key] = ended
-			del = append(del, agentKeys+string(life))
+		if must != nil {
+			put[key] = must
+		}
+		if ended != "" {
+			del = append(del, agentKeys+string(ended))
 		}
 	}
 	return put, del, nil

@@ -24,7 +24,7 @@ type Origin struct {
 	At    *time.Time `json:"at,omitempty"` // of which moment the state is; nil: the newest
 	Rows  uint64     `json:"rows"`         // of the ledger that was backed up, whole
 	Root  string     `json:"root"`         // of its tree, in base64
-	Kept  int        `json:"kept"`         // records of later that hold all the same: revocations, endings, marks
+	Kept  int        `json:"kept"`         // records of later that hold all the same: revocations, endings, suspensions, marks
 }
 
 // Restored is what came of a backup.
@@ -38,8 +38,8 @@ type Restored struct {
 // Restore makes a data folder of a backup: a new one, or one that is empty. All is
 // checked before the folder appears; where something fails, nothing is left. at gives
 // the state of that moment, zero the newest. Also then what was revoked since stays
-// so, an agent that has ended stays ended, an invocation that was used is not taken
-// again, and the highest time seen stays.
+// so, an agent that has ended stays ended, and one that was suspended is, an invocation that
+// was used is not taken again, and the highest time seen stays.
 func Restore(ctx context.Context, in io.ReadSeeker, key Key, dir string, at time.Time, progress func(string)) (r Restored, err error) {
 	if empty, err := folder.IsEmpty(dir); err != nil || !empty {
 		return r, cmp.Or(err, errNotNew(dir))

@@ -93,7 +93,7 @@ func (c *auditListCmd) wants(row *ledger.Judged) bool {
 		}
 		return refused && (c.Agent == "" || who == strings.TrimPrefix(c.Agent, agents.VisitorMark))
 	}
-	return (c.Agent == "" || row.Actor == c.Agent) && (!c.Denied || row.IsDenied())
+	return (c.Agent == "" || row.Actor == c.Agent || slices.Contains(row.Wrote, c.Agent)) && (!c.Denied || row.IsDenied())
 }
 
 func decisions(rows []ledger.Judged) [][]string {
@@ -127,6 +127,9 @@ func decisions(rows []ledger.Judged) [][]string {
 		by := cmp.Or(row.Actor, person)
 		if len(row.Via) > 0 {
 			by += " via " + strings.Join(row.Via, ", ")
+		}
+		if len(row.Wrote) > 0 {
+			by += " by a program of " + strings.Join(row.Wrote, ", ")
 		}
 		if row.BoundedBy != "" {
 			by += " (bounded by " + row.BoundedBy + ")"

@@ -28,6 +28,7 @@ func appendDecision(b []byte, e *tools.Entry) []byte {
 	w.Text("owner", e.Owner)
 	w.Some("actor", e.Actor)
 	w.Texts("via", e.Via)
+	w.Texts("wrote", e.Wrote)
 	w.Text("operation", e.Operation)
 	if e.Needs == nil {
 		w.Raw("needs", []byte("null"))

@@ -58,7 +58,7 @@ func (r *Room) Attenuate(ctx context.Context, call tools.Call, in lending.Attenu
 // narrow makes what is left of a capability.
 func (r *Room) narrow(call tools.Call, parent *record, in *lending.Attenuate) (*record, error) {
 	child := &record{
-		ID: name("cap"), Grant: parent.Grant, Owner: parent.Owner, Maker: call.Owner(), Holder: parent.Holder, Agent: parent.Agent, Run: parent.Run, Task: parent.Task,
+		ID: name("cap"), Grant: parent.Grant, Owner: parent.Owner, Maker: call.Owner(), Holder: parent.Holder, Agent: parent.Agent, Behind: parent.Behind, Run: parent.Run, Task: parent.Task,
 		Parent: parent.ID, Depth: parent.Depth + 1, Purpose: parent.Purpose, Revocation: name("rv"), Expires: parent.Expires, Operations: parent.Operations,
 		Bearer: call.Authority().Bearer(),
 	}
@@ -113,7 +113,7 @@ func (rec *record) heldBy(call tools.Call, in *lending.Attenuate) error {
 			return refuse(lending.Params, "holder is no DID of a key")
 		}
 		if rec.Holder = holder; holder != call.Owner() {
-			rec.Agent, rec.Run, rec.Task = "", "", ""
+			rec.Agent, rec.Behind, rec.Run, rec.Task = "", nil, "", ""
 		}
 	}
 	switch {
@@ -124,7 +124,7 @@ func (rec *record) heldBy(call tools.Call, in *lending.Attenuate) error {
 	case agents.CheckID(in.Agent) != nil || in.Task == "" || len(in.Task) > 200:
 		return refuse(lending.Params, "an agent is lent something for a task: name both")
 	}
-	rec.Agent, rec.Run, rec.Task = in.Agent, "", in.Task
+	rec.Agent, rec.Behind, rec.Run, rec.Task = in.Agent, nil, "", in.Task
 	return nil
 }
 
@@ -168,7 +168,7 @@ func (r *Room) Revoke(ctx context.Context, call tools.Call, in lending.Revoke) (
 // owner in person.
 func (r *Room) mayEnd(ctx context.Context, call tools.Call, rec *record) (bool, error) {
 	for {
-		if rec.Owner == call.Owner() && call.Actor() == "" {
+		if rec.Owner == call.Owner() && call.Actor() == "" && len(call.Authority().Behind()) == 0 {
 			return true, nil
 		}
 		if mine, err := r.has(ctx, call.Authority(), rec); mine || err != nil || rec.Parent == "" {

@@ -104,7 +104,7 @@ func (r *Room) issue(ctx context.Context, call tools.Call, s *section, g *config
 		auth = agent.CalledBy(auth, false)
 	}
 	rec := &record{
-		ID: name("cap"), Grant: g.ID, Owner: call.Owner(), Maker: call.Owner(), Holder: call.Owner(), Agent: call.Actor(), Run: call.Authority().Run(), Purpose: in.Purpose,
+		ID: name("cap"), Grant: g.ID, Owner: call.Owner(), Maker: call.Owner(), Holder: call.Owner(), Agent: call.Actor(), Behind: call.Authority().Behind(), Run: call.Authority().Run(), Purpose: in.Purpose,
 		Revocation: name("rv"), Expires: end.UnixMilli(), Bearer: auth.Bearer(),
 	}
 	if rec.Agent == "" {

@@ -104,6 +104,7 @@ type record struct {
 	Maker      ucan.DID        `json:"maker"`            // who asked for it
 	Holder     ucan.DID        `json:"holder"`           // who may use it
 	Agent      string          `json:"agent,omitempty"`  // of the holder's, which alone may
+	Behind     []tools.Life    `json:"behind,omitempty"` // of the holder's, whose programs alone may
 	Task       string          `json:"task,omitempty"`   // key of the run in which it may; "" for an agent is Run
 	Run        string          `json:"run,omitempty"`    // in which alone it may be used
 	Parent     string          `json:"parent,omitempty"` // what it was made of
@@ -219,7 +220,7 @@ func (r *Room) has(ctx context.Context, auth tools.Authority, rec *record) (bool
 	switch {
 	case rec.Holder != auth.Owner():
 		return false, nil
-	case rec.Agent != auth.Actor():
+	case rec.Agent != auth.Actor() || !slices.Equal(rec.Behind, auth.Behind()):
 		return false, nil
 	case rec.Run == "" && rec.Task == "":
 		return true, nil
