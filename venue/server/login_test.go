@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/cookiejar"
 	"net/http/httptest"
@@ -372,5 +373,31 @@ func TestPageOfWhoIsSignedIn(t *testing.T) {
 	}
 	if status, said, _ := p.get(t, login.OutPath); status != http.StatusMethodNotAllowed || !strings.Contains(said, `"title":"Method Not Allowed"`) {
 		t.Errorf("GET %s: %d %s", login.OutPath, status, said)
+	}
+}
+
+// The log of requests says who has signed in, as it does of who bears a token.
+func TestAccessLogNamesWhoSignedIn(t *testing.T) {
+	p := openLogin(t, nil)
+	alice, err := p.venue.User(t.Context(), "alice")
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret, err := p.venue.SignIn(t.Context(), p.token(t, "alice", "laptop", "1h"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"/api/v1/me", login.Path} {
+		log := new(text)
+		s, err := server.New(p.venue, &server.Options{Access: slog.New(slog.NewJSONHandler(log, nil))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil)
+		r.AddCookie(&http.Cookie{Name: face.SessionCookie(r), Value: secret})
+		s.ServeHTTP(httptest.NewRecorder(), r)
+		if said := log.String(); !strings.Contains(said, `"path":"`+path+`","status":200`) || !strings.Contains(said, `"caller":"`+alice.DID().String()) {
+			t.Errorf("%s: %s", path, said)
+		}
 	}
 }
