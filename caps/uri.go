@@ -63,6 +63,8 @@ func checkAuthority(scheme, authority string) error {
 		switch {
 		case err != nil || !addr.Is6() || addr.Zone() != "":
 			return fmt.Errorf("host %s: write an IPv6 address without a zone in the brackets", value.Quote(host))
+		case addr.Is4In6():
+			return fmt.Errorf("host %s: write %s", value.Quote(host), addr.Unmap())
 		case "["+addr.String()+"]" != host:
 			return fmt.Errorf("host %s: write [%s]", value.Quote(host), addr)
 		}
@@ -70,6 +72,11 @@ func checkAuthority(scheme, authority string) error {
 	}
 	lower := strings.ToLower(host)
 	switch {
+	case isNumber(lower[strings.LastIndexByte(lower, '.')+1:]):
+		if addr, err := netip.ParseAddr(host); err != nil || addr.String() != host {
+			return fmt.Errorf("host %s: write an IPv4 address as four decimal numbers without leading zeros", value.Quote(host))
+		}
+		return nil
 	case hostForm().MatchString(host):
 		return nil
 	case hostForm().MatchString(lower):
@@ -118,3 +125,10 @@ func unescape(text string) (byte, bool) {
 func isLower(c rune) bool { return c >= 'a' && c <= 'z' }
 
 func isDigit(c rune) bool { return c >= '0' && c <= '9' }
+
+// isNumber reports whether the last part of a host makes an IPv4 address of it, which many programs
+// read in any base and of fewer parts (WHATWG URL, "ends in a number").
+func isNumber(part string) bool {
+	hex, isHex := strings.CutPrefix(part, "0x")
+	return part != "" && strings.Trim(part, "0123456789") == "" || isHex && strings.Trim(hex, "0123456789abcdef") == ""
+}

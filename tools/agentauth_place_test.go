@@ -21,6 +21,8 @@ func TestRequirements(t *testing.T) {
 		"an encoded slash":   {"agentauth:discover", `{"server":"https://bank.example%2fx"}`, "!server is no address"},
 		"a query":            {"agentauth:discover", `{"server":"https://bank.example?x"}`, "!server is no address"},
 		"two dots":           {"agentauth:discover", `{"server":".."}`, "!server is no address"},
+		"a number":           {"agentauth:discover", `{"server":"https://16909060"}`, "!server is no address"},
+		"an address":         {"agentauth:discover", `{"server":"https://1.2.3.4"}`, "agentauth/read on agentauth/1.2.3.4"},
 		"a scheme":           {"agentauth:discover", `{"server":"file://etc"}`, "!server is no address"},
 		"nothing":            {"agentauth:discover", `{}`, "!server is no address"},
 		"a long one":         {"agentauth:discover", `{"server":"` + strings.Repeat("x", 1<<20) + `"}`, "!server is no address"},

@@ -849,6 +849,17 @@ func TestGuestsTokens(t *testing.T) {
 			}
 		}
 	})
+	enter(config.Guests{Requests: 2}, func(v *venue.Venue) { // what guests share they share signed in, too
+		p, _, err := v.SignedIn(t.Context(), secret)
+		if err != nil || !p.Guest() {
+			t.Fatalf("who signed in is no guest: %v", err)
+		}
+		for n, want := range []fault.Code{"", fault.RateLimited} {
+			if err := p.Again(); fault.Of(err) != want {
+				t.Errorf("one request more, %d: %v, want %q", n, err, want)
+			}
+		}
+	})
 	enter(config.Guests{Refused: true}, func(v *venue.Venue) {
 		if _, err := v.Authenticate(t.Context(), made.Secret); fault.Of(err) != fault.Unauthenticated {
 			t.Errorf("the token, where no guests are let in: %v", err)

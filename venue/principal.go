@@ -36,6 +36,7 @@ type Principal struct {
 
 	brought brought // proofs
 	guest   bool
+	take    func() error // counts a request; nil where none is counted
 	replies *replies.Room
 	pushes  *webhooks.Pushes
 	key     string // of the calls, for what does once what is asked twice
@@ -92,6 +93,7 @@ func (v *Venue) Authenticate(ctx context.Context, token string, proofs ...string
 	}
 	p := v.principal(auth, id.Valid)
 	p.brought, p.guest = size, id.Guest
+	p.take = func() error { return v.auth.Take(id) }
 	return p, nil
 }
 
@@ -107,6 +109,7 @@ func (v *Venue) Anonymous(ctx context.Context) (*Principal, error) {
 	}
 	p := v.principal(id.Authority, id.Valid)
 	p.guest = id.Guest
+	p.take = func() error { return v.auth.Take(id) }
 	return p, nil
 }
 
@@ -194,6 +197,16 @@ func (p *Principal) InPerson() bool { return p.auth.Unbounded() }
 // Guest reports whether the principal came with a key that nobody here knows, or with none:
 // who does can come as many, so that what is shared out by principals is theirs together.
 func (p *Principal) Guest() bool { return p.guest }
+
+// Again counts one more request of whoever came in, for what one request of theirs has done more
+// than once, or over and over while it lasts. The error is [fault.RateLimited] where it is one too
+// many, as that of [Venue.Authenticate].
+func (p *Principal) Again() error {
+	if p.take == nil {
+		return nil
+	}
+	return p.take()
+}
 
 // CreateAgent creates an agent. An id that is taken is an error.
 func (p *Principal) CreateAgent(ctx context.Context, spec agents.Spec) (*Agent, error) {

@@ -113,15 +113,22 @@ func (p *Principal) Stop(ctx context.Context, id string) error {
 	return p.runs.Stop(ctx, p.DID(), id, runtime.ErrStopped)
 }
 
-// Settled waits until a run has ended or rests, or ctx has ended, and returns its record. It
-// records nothing: whoever waits has asked for [Principal.Run].
+// Settled waits until a run has ended or rests, or ctx has ended, and returns its record, where the
+// principal may still look at it then. It records nothing: whoever waits has asked for
+// [Principal.Run].
 func (p *Principal) Settled(ctx context.Context, id string) (runs.Record, error) {
 	if err := p.Still(ctx, "grid:jobStatus", byID{id}); err != nil {
 		return runs.Record{}, err
 	}
 	rec, err := p.runs.Rest(ctx, p.DID(), id)
+	if err == nil {
+		err = p.Still(context.WithoutCancel(ctx), "grid:jobStatus", byID{id})
+	}
+	if err != nil {
+		return runs.Record{}, err
+	}
 	rec.Authority = nil
-	return rec, err
+	return rec, nil
 }
 
 // Resume has a run go on that rests, also in a venue that is idle, and returns it: see

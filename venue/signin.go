@@ -35,7 +35,9 @@ func (v *Venue) SignedIn(ctx context.Context, secret string) (*Principal, *auth.
 	if err != nil {
 		return nil, nil, err
 	}
-	return v.principal(in.Lasted(v.now()), in.Valid), in, nil
+	p := v.principal(in.Lasted(v.now()), in.Valid)
+	p.guest, p.take = in.Guest, func() error { return v.auth.Take(in.Identity) }
+	return p, in, nil
 }
 
 // SignOut ends the session of a secret.

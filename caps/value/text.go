@@ -70,7 +70,8 @@ func Hide(texts ...string) func(string) string {
 	for _, text := range texts {
 		if text != "" {
 			escaped, _ := json.Marshal(text) // a string cannot fail to encode
-			spellings = append(spellings, text, strings.Trim(string(escaped), `"`), strings.Trim(string(AppendString(nil, text)), `"`))
+			ours := AppendString(nil, text)
+			spellings = append(spellings, text, string(escaped[1:len(escaped)-1]), string(ours[1:len(ours)-1]))
 		}
 	}
 	slices.SortStableFunc(spellings, func(a, b string) int { return len(b) - len(a) })

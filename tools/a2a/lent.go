@@ -28,6 +28,7 @@ type lent struct {
 // Bounds of what is known of capabilities elsewhere: whoever calls fills it.
 const (
 	maxLent   = 256 // of an owner's agents, at once
+	maxOfOne  = maxLent / 4
 	maxLentID = 256 // bytes
 )
 
@@ -55,14 +56,20 @@ func (c *Clients) keep(call tools.Call, r *remote, raw json.RawMessage) (borrowe
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	now, n := c.now(), len(answer.Capabilities)
+	now, life, n := c.now(), call.Authority().Life(), len(answer.Capabilities)
+	own := n
 	for name, l := range c.lent {
 		switch {
 		case now.After(l.until):
 			delete(c.lent, name)
 		case l.owner == call.Owner():
-			n++
+			if n++; l.life == life {
+				own++
+			}
 		}
+	}
+	if life != "" && own > maxOfOne {
+		return out, fault.New(fault.LimitReached, fmt.Sprintf("you have %d capabilities elsewhere, as many as one of your owner's agents may: revoke some (a2a:revoke)", maxOfOne))
 	}
 	if n > maxLent {
 		return out, fault.New(fault.LimitReached, fmt.Sprintf("your agents have %d capabilities elsewhere, as many as they may: revoke some (a2a:revoke)", maxLent))
@@ -79,7 +86,7 @@ func (c *Clients) keep(call tools.Call, r *remote, raw json.RawMessage) (borrowe
 		}
 		name := "lent_" + strings.ToLower(rand.Text())
 		auth := call.Authority()
-		c.lent[name] = &lent{strings.Clone(got.ID), strings.Clone(got.Revocation), r.name.String(), call.Owner(), auth.Life(), auth.Run(), end}
+		c.lent[name] = &lent{strings.Clone(got.ID), strings.Clone(got.Revocation), r.name.String(), call.Owner(), life, auth.Run(), end}
 		out.Capabilities = append(out.Capabilities, known{name, got.Grant, got.Handles, got.Operations, got.Expires})
 	}
 	return out, nil

@@ -41,7 +41,11 @@ func parsePlace(text string) (place, error) {
 	if u.Scheme != "https" && u.Scheme != "http" || !hostForm().MatchString(host) || strings.Contains(host, "..") {
 		return place{}, errServer
 	}
-	return place{u.Scheme + "://" + host, host}, nil
+	at := place{u.Scheme + "://" + host, host}
+	if _, err := caps.ParseResource(at.origin); err != nil { // such as a number that some read as an address
+		return place{}, errServer
+	}
+	return at, nil
 }
 
 // CheckHost says what is wrong with a host as [Clients.Set] takes it.

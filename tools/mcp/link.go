@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"net/url"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -159,7 +161,7 @@ func (l *link) watch(live *session) {
 	if err == nil {
 		err = errors.New("it has ended")
 	}
-	l.lost(live, err)
+	l.lost(live, l.shown(live.hide, err))
 }
 
 // lost notes that a connection stands no more.
@@ -218,7 +220,7 @@ func (l *link) connect(ctx context.Context) (*session, error) {
 		if l.bearer != nil && l.bearer.refused.Load() != refused { // the SDK tries another version then, and tells of that
 			return nil, &signInError{l.server.ID}
 		}
-		return nil, errors.New(value.Cut(hide(err.Error()), maxError))
+		return nil, l.shown(hide, err)
 	}
 	live.close = sync.OnceFunc(func() {
 		go func() { // of a server that hangs, closing may too; end ends it then
@@ -261,6 +263,22 @@ func (l *link) secrets(ctx context.Context) (texts map[string]string, hide func(
 	return texts, func(text string) string {
 		return value.Hide(append(slices.Clip(hidden), l.bearer.hidden()...)...)(text)
 	}, nil
+}
+
+// shown is an error of a connection as agents and the log are told it: short, without secrets, and
+// without the URL, whose path and query may be one, too.
+func (l *link) shown(hide func(string) string, err error) error {
+	return errors.New(value.Cut(l.server.originOnly(hide(err.Error())), maxError))
+}
+
+// originOnly is a text with the server's host in the place of its whole URL.
+func (s *Server) originOnly(text string) string {
+	u, err := url.Parse(s.URL)
+	if err != nil || s.URL == "" {
+		return text
+	}
+	origin := u.Scheme + "://" + u.Host
+	return strings.NewReplacer(s.URL, origin, u.String(), origin).Replace(text)
 }
 
 // fresh lists the tools again where that is long ago.

@@ -43,13 +43,13 @@ func (l *link) list(ctx context.Context, live *session) error {
 			break // it has other things than tools, and says so
 		}
 		if err != nil {
-			return fmt.Errorf("list its tools: %s", value.Cut(live.hide(err.Error()), maxError))
+			return fmt.Errorf("list its tools: %w", l.shown(live.hide, err))
 		}
 		for _, t := range res.Tools {
 			if t == nil {
 				continue
 			}
-			tool, err := described(t)
+			tool, err := described(t, live.hide)
 			if err != nil {
 				return fmt.Errorf("list its tools: %w", err)
 			}
@@ -72,13 +72,19 @@ func (l *link) list(ctx context.Context, live *session) error {
 	return nil
 }
 
-// described is a tool as it is kept.
-func described(t *sdk.Tool) (out Tool, err error) {
-	out = Tool{Name: value.Cut(t.Name, 200), Title: value.Cut(t.Title, 1000), Description: t.Description}
+var errHiding = errors.New("a schema of its tools is none without the secrets that it was given")
+
+// described is a tool as it is kept: without the secrets that the server was given.
+func described(t *sdk.Tool, hide func(string) string) (out Tool, err error) {
+	out = Tool{Name: value.Cut(t.Name, 200), Title: value.Cut(hide(t.Title), 1000), Description: hide(t.Description)}
 	encode := func(v any) json.RawMessage {
 		raw, failed := value.Encode(v)
+		text := hide(string(raw))
+		if failed == nil && !json.Valid([]byte(text)) {
+			failed = errHiding
+		}
 		err = errors.Join(err, failed)
-		return raw
+		return json.RawMessage(text)
 	}
 	if t.InputSchema != nil {
 		out.Input = encode(t.InputSchema)

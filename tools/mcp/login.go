@@ -184,7 +184,7 @@ func (l *link) signIn(ctx context.Context, at *login, redirect string) (*grant, 
 		err = *failed
 	}
 	if err != nil {
-		return nil, fmt.Errorf("sign in to MCP server %s: %s", l.server.ID, value.Cut(hide(err.Error()), maxError))
+		return nil, fmt.Errorf("sign in to MCP server %s: %w", l.server.ID, l.shown(hide, err))
 	}
 	return nil, errNoNeed
 }

@@ -16,8 +16,8 @@ type Summary struct {
 	Error   string         `json:"error,omitempty" jsonschema:"why it failed last"`
 	Listed  bool           `json:"listed" jsonschema:"it has said which tools it has"`
 	Tools   map[string]int `json:"tools" jsonschema:"how many are usable, new, changed, gone and unfit"`
-	Command []string       `json:"command,omitempty"`
-	URL     string         `json:"url,omitempty"`
+	Command []string       `json:"command,omitempty" jsonschema:"with its arguments for its owner in person"`
+	URL     string         `json:"url,omitempty" jsonschema:"with its path for its owner in person"`
 }
 
 // Listing has all servers, by id.
@@ -129,6 +129,9 @@ func (s *Servers) list(_ context.Context, call tools.Call, _ Query) (Listing, er
 	out := Listing{Servers: []Summary{}}
 	for _, e := range s.of(call) {
 		sum := Summary{Server: e.server.ID, Command: e.server.Command, URL: e.server.URL, Tools: map[string]int{}}
+		if !call.Authority().Unbounded() { // arguments and paths may hold keys
+			sum.Command, sum.URL = sum.Command[:min(len(sum.Command), 1)], e.server.originOnly(sum.URL)
+		}
 		var err error
 		if sum.State, err = e.link.state(); err != nil {
 			sum.Error = err.Error()

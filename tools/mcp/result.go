@@ -58,7 +58,7 @@ func (l *link) failure(ctx context.Context, live *session, operation string, err
 	if signIn, ok := errors.AsType[*signInError](err); ok {
 		return signIn // it was not let in, and has done nothing
 	}
-	text := value.Cut(live.hide(err.Error()), maxError)
+	text := l.shown(live.hide, err).Error()
 	if answer, ok := errors.AsType[*jsonrpc.Error](err); ok && !errors.Is(err, sdk.ErrConnectionClosed) {
 		if answer.Code == jsonrpc.CodeInvalidParams {
 			return fault.New(fault.InvalidInput, "MCP server "+l.server.ID+" says, in its own words: "+text)

@@ -150,7 +150,7 @@ func New(o Options) *Room {
 	o.Auth.MaxLife = cmp.Or(o.Auth.MaxLife, defaultMaxLife)
 	r := &Room{Options: o, rates: newRates(o.Auth.Requests, o.Auth.Guests.Requests), making: keylock.New()}
 	for _, p := range o.Auth.Providers {
-		r.providers = append(r.providers, &provider{Provider: p, now: o.Now, client: &http.Client{Timeout: fetchTime, Transport: newFetches(o.Now)}})
+		r.providers = append(r.providers, &provider{Provider: p, now: o.Now, log: o.Logger, client: &http.Client{Timeout: fetchTime, Transport: newFetches(o.Now)}})
 	}
 	return r
 }

@@ -2,8 +2,11 @@ package auth
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -23,6 +26,8 @@ const (
 	maxAsks   = 4
 	maxSent   = 12  // codes of people who sign in, which take turns of their own
 	maxUser   = 128 // bytes of a user's name
+
+	maxFetched = 1 << 20 // bytes of an answer
 )
 
 // fetches bounds how often a provider is asked.
@@ -35,7 +40,7 @@ func newFetches(now func() time.Time) *fetches {
 	return &fetches{now, rate.NewLimiter(rate.Every(askEvery), maxAsks), rate.NewLimiter(rate.Every(askEvery), maxSent)}
 }
 
-// RoundTrip is that of [http.DefaultTransport].
+// RoundTrip is that of [http.DefaultTransport], with an answer that is bounded.
 func (f *fetches) RoundTrip(req *http.Request) (*http.Response, error) {
 	turns := f.keys
 	if req.Method != http.MethodGet {
@@ -44,7 +49,12 @@ func (f *fetches) RoundTrip(req *http.Request) (*http.Response, error) {
 	if !turns.AllowN(f.now(), 1) {
 		return nil, fmt.Errorf("%s is asked every %s at most: try again then", req.URL.Host, askEvery)
 	}
-	return http.DefaultTransport.RoundTrip(req)
+	res, err := http.DefaultTransport.RoundTrip(req)
+	if err != nil {
+		return nil, err
+	}
+	res.Body = http.MaxBytesReader(nil, res.Body, maxFetched)
+	return res, nil
 }
 
 // algorithms are those of ID tokens that are taken: RFC 7518, and RFC 8037 for the last.
@@ -56,6 +66,7 @@ type provider struct {
 	config.Provider
 	now    func() time.Time
 	client *http.Client
+	log    *slog.Logger
 
 	mu       sync.Mutex
 	verifier *oidc.IDTokenVerifier
@@ -82,11 +93,26 @@ func (p *provider) ready(ctx context.Context) (*oidc.IDTokenVerifier, error) {
 	found, err := oidc.NewProvider(oidc.ClientContext(context.WithoutCancel(ctx), p.client), p.Issuer)
 	if err != nil {
 		p.failed = p.now()
-		return nil, fmt.Errorf("%w: provider %s: %w", errUnreached, p.Name, err)
+		p.log.WarnContext(ctx, "a provider of OpenID Connect is not reached", "provider", p.Name, "error", err)
+		return nil, fmt.Errorf("%w: provider %s", errUnreached, p.Name)
 	}
 	p.endpoint = found.Endpoint()
 	p.verifier = found.Verifier(&oidc.Config{ClientID: p.ClientID, SupportedSigningAlgs: algorithms, Now: p.now})
 	return p.verifier, nil
+}
+
+// unsigned begins an error of a signature, which may say how the provider's keys were looked for.
+const unsigned = "failed to verify signature"
+
+var errSignature = errors.New("its signature is by none of the keys that are known of it now")
+
+// plain is why an ID token is none, as anybody may be told it.
+func (p *provider) plain(ctx context.Context, err error) error {
+	if !strings.HasPrefix(err.Error(), unsigned) {
+		return err
+	}
+	p.log.InfoContext(ctx, "the signature of an ID token is not verified", "provider", p.Name, "error", err)
+	return errSignature
 }
 
 // openID reads an ID token of a provider, with the nonce that it has.
@@ -97,7 +123,7 @@ func (r *Room) openID(ctx context.Context, p *provider, token string) (_ *Identi
 	}
 	id, err := verifier.Verify(ctx, token)
 	if err != nil {
-		return nil, "", &Refused{"provider " + p.Name + " did not sign it for this venue as it is", err}
+		return nil, "", &Refused{"provider " + p.Name + " did not sign it for this venue as it is", p.plain(ctx, err)}
 	}
 	name, err := p.user(id)
 	if err != nil {

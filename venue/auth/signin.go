@@ -207,7 +207,7 @@ func (r *Room) Answer(ctx context.Context, q Question, state, code string) (secr
 	p := r.provider(q.Provider)
 	tokens, err := o.Exchange(oidc.ClientContext(ctx, p.client), code, oauth2.VerifierOption(q.Verifier))
 	if err != nil {
-		return "", &Refused{"provider " + p.Name + " gives nothing for its code", errors.New(brief(err))}
+		return "", &Refused{"provider " + p.Name + " gives nothing for its code", p.brief(ctx, err)}
 	}
 	raw, _ := tokens.Extra("id_token").(string)
 	id, nonce, err := r.openID(ctx, p, raw)
@@ -220,13 +220,19 @@ func (r *Room) Answer(ctx context.Context, q Question, state, code string) (secr
 	return r.begin(ctx, id, session{})
 }
 
-// brief is what an error of a token endpoint tells, without what the endpoint sent.
-func brief(err error) string {
+var errNoTokens = errors.New("it is not reached, or answers nothing that is read")
+
+// brief is what an error of a token endpoint tells, without what the endpoint sent and how it was
+// reached.
+func (p *provider) brief(ctx context.Context, err error) error {
 	if e, ok := errors.AsType[*oauth2.RetrieveError](err); ok {
-		return fmt.Sprintf("it answers %d %s", e.Response.StatusCode, e.ErrorCode)
+		return fmt.Errorf("it answers %d %s", e.Response.StatusCode, e.ErrorCode)
 	}
-	return err.Error()
+	p.log.WarnContext(ctx, "a provider of OpenID Connect gives no tokens", "provider", p.Name, "error", err)
+	return errNoTokens
 }
+
+var errNoSecret = fault.New(fault.Unavailable, "nobody can sign in there now, as the venue has not what proves to the provider who it is")
 
 func (r *Room) provider(name string) *provider {
 	for _, p := range r.providers {
@@ -250,7 +256,8 @@ func (r *Room) client(ctx context.Context, name, redirect string) (*oauth2.Confi
 	if p.ClientSecret != "" {
 		var err error
 		if secret, err = endpoint.Resolve(ctx, string(p.ClientSecret), r.Secret); err != nil {
-			return nil, fmt.Errorf("client_secret of provider %s: %w", name, err)
+			r.Logger.ErrorContext(ctx, "the client_secret of a provider is not to be had", "provider", name, "error", err)
+			return nil, errNoSecret
 		}
 	}
 	scopes := []string{oidc.ScopeOpenID}

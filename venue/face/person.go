@@ -37,7 +37,11 @@ func (d *Door) SignedIn(r *http.Request) (*venue.Principal, *auth.SignedIn, erro
 	if c, err := r.Cookie(SessionCookie(r)); err == nil {
 		secret = c.Value
 	}
-	return d.Venue.SignedIn(r.Context(), secret)
+	p, in, err := d.Venue.SignedIn(r.Context(), secret)
+	if err == nil {
+		noteCaller(r.Context(), p.DID())
+	}
+	return p, in, err
 }
 
 // Person is [Door.Caller], and beside those who bear tokens the people who have signed in.

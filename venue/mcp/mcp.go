@@ -98,7 +98,10 @@ func (f *Face) serve(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	raw, err := body(w, r)
+	raw, messages, err := body(w, r)
+	for n := 1; n < messages && err == nil; n++ { // each is a request
+		err = p.Again()
+	}
 	if err != nil {
 		return err
 	}
@@ -127,22 +130,22 @@ func (f *Face) serve(w http.ResponseWriter, r *http.Request) error {
 
 var errBatch = fault.New(fault.TooLarge, fmt.Sprintf("the body is no list of at most %d messages: send them one by one", maxBatch))
 
-// body reads what a client sends.
-func body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	raw, err := face.Body(w, r)
-	if err != nil {
-		return nil, err
+// body reads what a client sends, and counts its messages.
+func body(w http.ResponseWriter, r *http.Request) (raw []byte, messages int, err error) {
+	if raw, err = face.Body(w, r); err != nil {
+		return nil, 0, err
 	}
+	messages = 1
 	if trimmed := bytes.TrimSpace(raw); len(trimmed) > 0 && trimmed[0] == '[' {
 		err := face.Each(trimmed, func(n int, _ *json.RawMessage) error {
-			if n >= maxBatch {
+			if messages = n + 1; n >= maxBatch {
 				return errBatch
 			}
 			return nil
 		})
 		if err != nil {
-			return nil, errBatch
+			return nil, 0, errBatch
 		}
 	}
-	return raw, nil
+	return raw, messages, nil
 }

@@ -16,7 +16,7 @@ const MetadataPath = "/.well-known/oauth-protected-resource"
 // at is a path of this venue as the client called it.
 func at(r *http.Request, path string) string {
 	u := url.URL{Scheme: "http", Host: r.Host, Path: path}
-	if r.TLS != nil {
+	if face.IsSecure(r) {
 		u.Scheme = "https"
 	}
 	return u.String()

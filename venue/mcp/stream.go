@@ -119,7 +119,7 @@ func (f *Face) follow(w http.ResponseWriter, r *http.Request, next http.Handler)
 	defer f.listeners.drop(one)
 	ctx, cancel := context.WithCancel(r.Context())
 	c.request = ctx
-	known := f.seen(ctx, c, of)
+	known := f.seen(ctx, c, of, nil)
 	var watch sync.WaitGroup
 	watch.Go(func() { f.watch(ctx, cancel, c, of, one, known) })
 	defer watch.Wait()
@@ -143,7 +143,7 @@ func (d *desk) watch(ctx context.Context, cancel context.CancelFunc, c *caller, 
 			cancel()
 			return
 		}
-		now := d.seen(ctx, c, of)
+		now := d.seen(ctx, c, of, known)
 		for what, is := range now {
 			if was, heard := known[what]; !heard || was == is {
 				continue
@@ -172,8 +172,9 @@ const (
 	promptList = "prompts"
 )
 
-// seen are digests of what the caller sees.
-func (d *desk) seen(ctx context.Context, c *caller, of *served) map[string]string {
+// seen are digests of what the caller sees. To read a resource anew is a request of theirs, and
+// where it would be one too many the resource is as it was known before.
+func (d *desk) seen(ctx context.Context, c *caller, of *served, known map[string]string) map[string]string {
 	now := make(map[string]string)
 	note := func(what string, see func() (sdk.Result, error)) {
 		if res, err := see(); err == nil {
@@ -193,6 +194,12 @@ func (d *desk) seen(ctx context.Context, c *caller, of *served) map[string]strin
 	}
 	of.mu.Unlock()
 	for _, uri := range uris {
+		if c.Again() != nil {
+			if was, heard := known[uri]; heard {
+				now[uri] = was
+			}
+			continue
+		}
 		note(uri, func() (sdk.Result, error) { return d.readResource(ctx, c, &sdk.ReadResourceParams{URI: uri}) })
 	}
 	return now

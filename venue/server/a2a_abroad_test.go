@@ -230,6 +230,42 @@ func TestACapabilityOfALongID(t *testing.T) {
 	}
 }
 
+// One agent leaves room for what agents elsewhere lend its owner's others.
+func TestCapabilitiesElsewhereAreShared(t *testing.T) {
+	mux := http.NewServeMux()
+	srv := httptest.NewServer(mux)
+	defer srv.Close()
+	mux.HandleFunc(a2a.CardPath, func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = fmt.Fprintf(w, `{"supportedInterfaces":[{"url":%q,"protocolBinding":"JSONRPC","protocolVersion":"1.0"}]}`, srv.URL+"/rpc")
+	})
+	const each = 16
+	mux.HandleFunc("/rpc", func(w http.ResponseWriter, _ *http.Request) {
+		list := strings.Repeat(`,{"id":"cap","revocationId":"rv","resourceHandles":[{"handle":"h"}]}`, each)[1:]
+		_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":1,"result":{"capabilities":[%s]}}`, list)
+	})
+	carl := caller(t, nil, host(srv.URL))
+	asks := func(agent string) error {
+		t.Helper()
+		p, err := carl.As(t.Context(), agent)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = p.Invoke(t.Context(), "a2a:request", map[string]any{"agent": srv.URL, "grants": []string{"g"}, "statedPurpose": "x"})
+		return err
+	}
+	for _, id := range []string{"hog", "other"} {
+		create(t, carl, fmt.Sprintf(`{"agentId":%q,"config":{"caps":[{"with":%q,"can":"a2a/request"}]}}`, id, srv.URL))
+	}
+	for n := range 256 / each {
+		if err := asks("hog"); n < 64/each && err != nil || n >= 64/each && fault.Of(err) != fault.LimitReached {
+			t.Errorf("it asks for the time %d: %v", n+1, err)
+		}
+	}
+	if err := asks("other"); err != nil {
+		t.Errorf("another agent: %v", err)
+	}
+}
+
 // echo is an agent of a2a-go's server.
 type echo struct{}
 

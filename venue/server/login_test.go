@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/cookiejar"
 	"net/http/httptest"
@@ -372,5 +373,93 @@ func TestPageOfWhoIsSignedIn(t *testing.T) {
 	}
 	if status, said, _ := p.get(t, login.OutPath); status != http.StatusMethodNotAllowed || !strings.Contains(said, `"title":"Method Not Allowed"`) {
 		t.Errorf("GET %s: %d %s", login.OutPath, status, said)
+	}
+}
+
+// The log of requests says who has signed in, as it does of who bears a token.
+func TestAccessLogNamesWhoSignedIn(t *testing.T) {
+	p := openLogin(t, nil)
+	alice, err := p.venue.User(t.Context(), "alice")
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret, err := p.venue.SignIn(t.Context(), p.token(t, "alice", "laptop", "1h"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"/api/v1/me", login.Path} {
+		log := new(text)
+		s, err := server.New(p.venue, &server.Options{Access: slog.New(slog.NewJSONHandler(log, nil))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil)
+		r.AddCookie(&http.Cookie{Name: face.SessionCookie(r), Value: secret})
+		s.ServeHTTP(httptest.NewRecorder(), r)
+		if said := log.String(); !strings.Contains(said, `"path":"`+path+`","status":200`) || !strings.Contains(said, `"caller":"`+alice.DID().String()) {
+			t.Errorf("%s: %s", path, said)
+		}
+	}
+}
+
+// What goes wrong between the venue and a provider stands in the log, and is told to nobody who
+// comes: where the venue looks for its secrets, and what it reaches and how.
+func TestProviderTellsNothingOfInside(t *testing.T) {
+	gone, idp := httptest.NewServer(nil), newProvider(t)
+	gone.Close()
+	half := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/.well-known/openid-configuration" {
+			http.Error(w, "a word of the inside", http.StatusInternalServerError)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(map[string]string{
+			"issuer": "http://" + r.Host, "jwks_uri": "http://" + r.Host + "/keys", "authorization_endpoint": "http://" + r.Host + "/authorize", "token_endpoint": gone.URL + "/token",
+		})
+	}))
+	t.Cleanup(half.Close)
+	log := new(text)
+	p := openLogin(t, &venue.Options{Logger: slog.New(slog.NewTextHandler(log, nil)), Auth: config.Auth{Providers: []config.Provider{
+		{Name: "gone", Issuer: gone.URL, ClientID: "usher"},
+		{Name: "half", Issuer: half.URL, ClientID: "usher"},
+		{Name: "secretive", Issuer: idp.URL, ClientID: "usher", ClientSecret: "file:/somewhere/inside/key"},
+	}}})
+	inside := regexp.MustCompile(`dial|refused|a word of|/somewhere|no such file|/token|/keys`)
+	told := func(name string, status int, said string) {
+		t.Helper()
+		if found := inside.FindString(said); found != "" || status < 400 {
+			t.Errorf("%s: %d, %q in %s", name, status, found, said)
+		}
+	}
+	stop := *p.browser
+	stop.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	p.browser = &stop
+	for _, name := range []string{"gone", "secretive"} {
+		status, said, _ := p.get(t, login.Path+"/"+name)
+		told(name, status, said)
+	}
+	if status, said, _ := p.get(t, login.Path+"/half"); status != http.StatusSeeOther {
+		t.Fatalf("half: %d %s", status, said)
+	}
+	for _, c := range p.browser.Jar.Cookies(mustParse(t, p.URL+login.Path+"/half")) {
+		raw, err := base64.RawURLEncoding.DecodeString(c.Value)
+		var q struct{ State string }
+		if err == nil && json.Unmarshal(raw, &q) == nil && q.State != "" {
+			status, said, _ := p.get(t, login.Path+"/half/callback?code=c0de&state="+q.State)
+			told("no tokens", status, said)
+		}
+	}
+	idp.URL = half.URL // it signs in the name of the other
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.URL+"/api/v1/me", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+idp.sign("n"))
+	status, said, _ := p.send(t, req)
+	told("no keys", status, said)
+	for _, want := range []string{"/somewhere/inside/key", "dial", "a word of the inside", "/token"} {
+		if !strings.Contains(log.String(), want) {
+			t.Errorf("the log lacks %q: %s", want, log)
+		}
 	}
 }

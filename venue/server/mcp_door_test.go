@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"usher/tools"
+	"usher/venue/mcp"
 )
 
 // send makes a request as it is. head is pairs of names and values.
@@ -155,6 +156,34 @@ func TestSessionsAreBounded(t *testing.T) {
 		}
 		if try == 1000 {
 			t.Fatal(fmt.Sprint("no place was made: ", status, said))
+		}
+	}
+}
+
+// Behind a proxy that speaks TLS the face is told of by https: a client that fetched its metadata,
+// and with them who gives out tokens, in the clear could be told anything.
+func TestMetadataBehindAProxy(t *testing.T) {
+	p := mcpServe(t, nil, nil)
+	for proto, want := range map[string]string{"": "http://", "https": "https://"} {
+		for _, path := range []string{mcp.Path, mcp.MetadataPath + mcp.Path} {
+			req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, strings.TrimSuffix(p.url, mcp.Path)+path, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			req.Header.Set("Authorization", "Bearer none")
+			if proto != "" {
+				req.Header.Set("X-Forwarded-Proto", proto)
+			}
+			resp, err := http.DefaultClient.Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			raw, err := io.ReadAll(resp.Body)
+			_ = resp.Body.Close()
+			said := string(raw) + resp.Header.Get("WWW-Authenticate")
+			if err != nil || !strings.Contains(said, `"`+want+req.Host) {
+				t.Errorf("%s by %q tells %s, %v", path, proto, said, err)
+			}
 		}
 	}
 }
