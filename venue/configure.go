@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"usher/tools/fault"
 	"usher/venue/apply"
 	"usher/venue/config"
 	"usher/venue/store/journal"
@@ -67,6 +68,9 @@ func (v *Venue) configure(ctx context.Context, c *config.Config, u *User) error 
 
 func (v *Venue) apply(ctx context.Context, c *config.Config) error {
 	a := &v.applied
+	if faulty := c.Faulty(); len(faulty) > 0 { // nothing of it is written, then
+		return fault.New(fault.InvalidInput, "apply: "+faulty[0].String())
+	}
 	if !reflect.DeepEqual(a.models, c.Models) {
 		if err := v.models.Replace(ctx, c); err != nil {
 			return fmt.Errorf("apply models: %w", err)

@@ -633,3 +633,25 @@ func TestRevocationsTravel(t *testing.T) {
 		t.Error("a stranger got the token")
 	}
 }
+
+// A token that the venue signed for an owner is listed as revoked once the owner has revoked it.
+func TestRevokedOfTheVenuesIsListed(t *testing.T) {
+	v := open(t, nil)
+	alice, bob := user(t, v, "alice"), user(t, v, "bob")
+	var issued delegation.Issued
+	raw := invoke(t, alice, "ucan:issue", fmt.Sprintf(`{"audience":%q,"attenuations":[{"with":"w/z","can":"crud/read"}],"exp":%d}`, bob.DID(), time.Now().Add(time.Hour).Unix()))
+	if err := json.Unmarshal([]byte(raw), &issued); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []bool{false, true} {
+		for _, u := range []*venue.User{alice, bob} {
+			var list delegation.Tokens
+			if err := json.Unmarshal([]byte(invoke(t, u, "ucan:list", `{}`)), &list); err != nil || len(list.Tokens) != 1 || list.Tokens[0].Revoked != want {
+				t.Errorf("%+v, %v, want one that is revoked: %t", list.Tokens, err, want)
+			}
+		}
+		if !want {
+			invoke(t, alice, "ucan:revoke", fmt.Sprintf(`{"cid":%q}`, issued.CID))
+		}
+	}
+}

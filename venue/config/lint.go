@@ -97,9 +97,23 @@ func (l *linter) identify(spec *agents.Spec, folded map[string]string) {
 	folded[strings.ToLower(a.ID)] = a.ID
 }
 
+// Faulty finds the orchestrations that do not compile: what would not be stored.
+func (c *Config) Faulty() []Finding {
+	l := &linter{config: c, operations: map[string]bool{}}
+	l.compiled()
+	return l.found
+}
+
 // programs finds orchestrations that do not compile, and steps that lead nowhere.
 // All are known before any is looked into, since they may call each other.
 func (l *linter) programs() {
+	for _, o := range l.compiled() {
+		l.orchestration(o)
+	}
+}
+
+// compiled returns the orchestrations that compile, and finds the others.
+func (l *linter) compiled() (sound []Orchestration) {
 	for _, d := range l.config.Data {
 		if strings.HasPrefix(d.Path, "o/") {
 			v, err := value.Decode(d.Value, value.MaxDepth)
@@ -114,17 +128,16 @@ func (l *linter) programs() {
 	}
 	for _, o := range l.config.Orchestrations {
 		l.operations[o.Path()] = true // a faulty one is still one that a tool may mean
+		if _, err := orchestrate.Compile(context.Background(), o.Path(), o.Document, nil); err != nil {
+			l.report(LevelError, o.Path(), err.Error(), "")
+			continue
+		}
+		sound = append(sound, o)
 	}
-	for _, o := range l.config.Orchestrations {
-		l.orchestration(o)
-	}
+	return sound
 }
 
 func (l *linter) orchestration(o Orchestration) {
-	if _, err := orchestrate.Compile(context.Background(), o.Path(), o.Document, nil); err != nil {
-		l.report(LevelError, o.Path(), err.Error(), "")
-		return
-	}
 	doc, _ := value.Decode(o.Document, value.MaxDepth) // it has been compiled
 	steps, _ := value.At(doc, "operation", "steps")
 	list, _ := steps.([]any)
