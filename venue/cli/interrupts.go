@@ -2,15 +2,16 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"os"
 	"os/signal"
 	"sync"
 	"sync/atomic"
+
+	"usher/tools/fault"
 )
 
 // errInterrupted is why a command ended that a person or a signal ended.
-var errInterrupted = errors.New("interrupted")
+var errInterrupted = fault.New(fault.Canceled, "interrupted")
 
 // interrupts decides what Ctrl-C means while a command runs.
 type interrupts struct {

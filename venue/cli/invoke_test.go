@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"iter"
+	"os"
 	"strings"
 	"testing"
 
@@ -61,5 +62,30 @@ func TestAJobIsStopped(t *testing.T) {
 	})
 	if want := "runs: waiting for its outcome; Ctrl-C stops it\nusher: interrupted\n"; status != cli.ExitFailed || !strings.HasSuffix(notes.String(), want) {
 		t.Errorf("status %d, want %d with %q: %s", status, cli.ExitFailed, want, notes.String())
+	}
+}
+
+// A turn that Ctrl-C ends was cancelled, as one that a signal ends is: it has not failed.
+func TestATurnThatIsInterruptedIsCancelled(t *testing.T) {
+	file := project(t, "user: me\nstore: .usher\nmodels: {default: {provider: test}}\nagents: [{id: clerk, caps: []}]\n")
+	self, err := os.FindProcess(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := make(waiting)
+	go func() {
+		<-asked
+		if err := self.Signal(os.Interrupt); err != nil {
+			t.Error(err)
+		}
+	}()
+	var notes, list strings.Builder
+	p := modelled(asked, io.Discard, &notes)
+	p.Interrupts = true
+	if status := p.Run(t.Context(), []string{"run", "clerk", "hello", "-c", file}); status != cli.ExitFailed || !strings.HasSuffix(notes.String(), "usher: interrupted\n") {
+		t.Errorf("status %d: %s", status, notes.String())
+	}
+	if status := modelled(nil, &list, &notes).Run(t.Context(), []string{"runs", "list", "-c", file}); status != cli.ExitOK || !strings.Contains(list.String(), "CANCELLED") {
+		t.Errorf("status %d: %s%s", status, list.String(), notes.String())
 	}
 }
