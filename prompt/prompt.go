@@ -22,6 +22,7 @@ type Input struct {
 	Self     string            // DID that the agent acts as; told where Held is not empty
 	Held     []Delegation      // what others have delegated to it, as far as it holds now
 	Granted  []caps.Capability // what persons have granted for the task at hand, beside Caps
+	Asks     bool              // the owner is asked for what Caps lack
 	Caps     caps.Set          // effective capabilities, disclosed last
 }
 
@@ -56,6 +57,9 @@ func System(in Input) string {
 	}
 	add(delegations(in))
 	add(granted(in.Granted))
+	if in.Asks {
+		add(asks)
+	}
 	add(Disclosure(in.Caps))
 	return strings.Join(sections, "\n\n")
 }
@@ -103,6 +107,8 @@ func granted(list []caps.Capability) string {
 	}
 	return b.String()
 }
+
+const asks = "Your owner is asked about a call that your capabilities do not allow, and may let you make it for the task at hand: where the task needs one, make it, once."
 
 const (
 	disclosureHeader = "## Your capabilities (caps)\n"

@@ -44,6 +44,9 @@ type Agent struct {
 	// keeps none.
 	Last *atomic.Pointer[Briefing]
 
+	// Asks has every tool on offer: the owner is asked for what the capabilities lack.
+	Asks bool
+
 	// Granted returns what persons have granted for the task at hand, beside the agent's
 	// capabilities; nil is never anything.
 	Granted func(context.Context) ([]caps.Capability, error)
@@ -166,12 +169,12 @@ func (r *Runner) refresh(ctx context.Context, last *Briefing, a *Agent, entries 
 		return last, nil
 	}
 	in := prompt.Input{
-		Identity: a.Prompt, Date: today.UTC().Format(time.DateOnly), Venue: a.Venue, Model: a.ModelName, Context: entries, Self: now.self, Held: now.held, Granted: now.granted, Caps: now.caps,
+		Identity: a.Prompt, Date: today.UTC().Format(time.DateOnly), Venue: a.Venue, Model: a.ModelName, Context: entries, Self: now.self, Held: now.held, Granted: now.granted, Asks: a.Asks, Caps: now.caps,
 	}
 	if a.Output != nil {
 		in.Output = string(a.Output.JSON())
 	}
-	b := &Briefing{System: prompt.System(in), Tools: offered(a.Tools, now.caps, caps.Of(now.granted...)), of: now}
+	b := &Briefing{System: prompt.System(in), Tools: a.offered(now.caps, caps.Of(now.granted...)), of: now}
 	if a.Task {
 		for _, op := range []*tools.Operation{a.Complete, a.Fail} {
 			b.Tools = append(b.Tools, offer(op))
@@ -185,12 +188,12 @@ func (r *Runner) refresh(ctx context.Context, last *Briefing, a *Agent, entries 
 	return b, nil
 }
 
-// offered returns the operations that set could allow at all, or what is granted
-// beside it.
-func offered(ops []*tools.Operation, set, granted caps.Set) []Tool {
-	out := make([]Tool, 0, len(ops))
-	for _, op := range ops {
-		if op.CouldAllow(set) || op.CouldAllow(granted) {
+// offered returns the operations that set could allow at all, what is granted beside it,
+// or whoever is asked.
+func (a *Agent) offered(set, granted caps.Set) []Tool {
+	out := make([]Tool, 0, len(a.Tools))
+	for _, op := range a.Tools {
+		if a.Asks || op.CouldAllow(set) || op.CouldAllow(granted) {
 			out = append(out, offer(op))
 		}
 	}

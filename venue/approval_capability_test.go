@@ -3,6 +3,7 @@ package venue_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -204,5 +205,21 @@ func TestOneRequestForACapability(t *testing.T) {
 	}
 	if n, err := d.v.KeysBelow(t.Context(), "p/cap/"); err != nil || n != 0 {
 		t.Errorf("%d grants are left, %v", n, err)
+	}
+}
+
+// An agent that asks for what it lacks is offered the tools that it lacks, and told so.
+func TestWhoAsksIsOfferedAllTools(t *testing.T) {
+	d := newDesk(t, "", true)
+	for _, asks := range []bool{true, false} {
+		brief, err := d.clerk(t, asks).Brief(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		offered := slices.ContainsFunc(brief.Tools, func(tool runtime.Tool) bool { return tool.Name == "covia_write" })
+		if told := strings.Contains(brief.System, "Your owner is asked about a call that your capabilities do not allow"); offered != asks || told != asks {
+			t.Errorf("it asks: %t; covia_write is offered: %t; it is told: %t", asks, offered, told)
+		}
+		invoke(t, d.alice, "agent:delete", `{"agentId":"clerk","remove":true}`)
 	}
 }

@@ -108,6 +108,9 @@ func (t *template) fill(input map[string]any, root *folder) ([]piece, error) {
 				values = append(values, at.pieces()...)
 				return at.path, nil
 			}
+			if f.file && strings.HasPrefix(text, "/") {
+				return "", fmt.Errorf("%s is %s, an absolute path, and nobody has said which folder the server works in: give that as its root (root in its entry, or usher gateway --root)", &f, value.Quote(text))
+			}
 			if text == "" || !f.many && strings.Contains(text, "/") {
 				return "", fmt.Errorf("%s is %s: give one segment of a path, without a slash", &f, value.Quote(text))
 			}

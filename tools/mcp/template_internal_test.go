@@ -30,7 +30,7 @@ func TestTemplates(t *testing.T) {
 		{"a slash in one segment", "repo/{owner}/{name}", `{"owner":"acme","name":"site/../other"}`, nil, "name is"},
 		{"a slash in another", "repo/{owner}/{name}", `{"owner":"acme/site","name":"x"}`, nil, "owner is"},
 		{"up", "file://docs/{path}", `{"path":"../etc"}`, nil, `a ".." segment`},
-		{"absolute without a root", "file://docs/{path}", `{"path":"/etc/passwd"}`, nil, "an empty segment"},
+		{"absolute without a root", "file://docs/{path}", `{"path":"/etc/passwd"}`, nil, "nobody has said which folder the server works in"},
 		{"not normal", "file://docs/{path}", `{"path":"e\u0301"}`, nil, "NFC"},
 		{"a backslash", "file://docs/{path}", `{"path":"a\\..\\b"}`, nil, "resource"},
 		{"escaped", "file://docs/{path}", `{"path":"a%2fb"}`, nil, "resource"},

@@ -10,5 +10,7 @@ import (
 func (b *Book) Asks(ctx context.Context, life tools.Life) bool {
 	k := keyOf(life)
 	_, rec, err := b.get(ctx, k)
-	return err == nil && rec != nil && rec.life(k) == life && rec.Config.Ask != nil && *rec.Config.Ask
+	return err == nil && rec != nil && rec.life(k) == life && rec.asks()
 }
+
+func (r *record) asks() bool { return r.Config.Ask != nil && *r.Config.Ask }

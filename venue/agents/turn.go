@@ -117,7 +117,7 @@ func (r *Room) newActor(ctx context.Context, k key, rec *record, auth tools.Auth
 	}
 	out = &runtime.Agent{
 		ID: k.id, Model: model, ModelName: rec.Config.Model, Prompt: rec.Config.Prompt, Venue: r.Venue,
-		ContextBy: rec.Wrote, Last: new(atomic.Pointer[runtime.Briefing]),
+		ContextBy: rec.Wrote, Asks: rec.asks(), Last: new(atomic.Pointer[runtime.Briefing]),
 	}
 	for name, op := range map[string]**tools.Operation{agents.CompleteTask: &out.Complete, agents.FailTask: &out.Fail} {
 		if *op, err = r.Gate.Resolve(ctx, auth, name); err != nil {

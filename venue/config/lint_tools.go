@@ -91,6 +91,9 @@ func (l *linter) family(ref, adapter string) (tool, error) {
 
 // coverage finds tools that the gate would refuse whatever the input.
 func (a *linted) coverage() {
+	if a.Ask != nil && *a.Ask { // its owner is asked
+		return
+	}
 	set := a.held(a.ID)
 	for _, t := range a.tools {
 		could := t.plan != "" && set.Check(t.scope).Possible() ||
