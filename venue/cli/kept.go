@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -160,10 +161,19 @@ func (k *kept) isFor(e *errand) error {
 	if !sameFile(string(e.Data), k.dir) {
 		return fmt.Errorf("the process that keeps %s was asked for %s", k.dir, e.Data)
 	}
-	if !sameFile(string(e.Config), k.file) {
+	if !sameConfig(string(e.Config), k.file) {
 		return misusef("a venue that is up keeps %s by the configuration %s, and this command names %s: name that one with -c, or stop that venue first", k.dir, k.file, e.Config)
 	}
 	return nil
+}
+
+// sameConfig reports whether two paths are of one configuration: a folder is that of its only file.
+func sameConfig(a, b string) bool {
+	if sameFile(a, b) {
+		return true
+	}
+	files := config.Read(a).Files
+	return len(files) > 0 && slices.EqualFunc(files, config.Read(b).Files, sameFile)
 }
 
 func sameFile(a, b string) bool {
