@@ -143,7 +143,7 @@ func TestKillDuringRun(t *testing.T) {
 	}{
 		{[]string{"sessions", "show", "scribe", "cut"}, "not finished: " + interrupted},
 		{[]string{"runs", "show", cutRun}, interrupted},
-		{[]string{"run", "--session", "cut", "scribe", "read w/notes/n0"}, "note: the last turn of session cut was " + interrupted},
+		{[]string{"run", "--session", "cut", "scribe", "read w/notes/n0"}, "note: the last turn of session cut is not finished: " + interrupted},
 		{[]string{"runs", "show", cutRun}, interrupted},
 	} {
 		var said bytes.Buffer

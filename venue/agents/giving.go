@@ -38,8 +38,8 @@ func addGivers(givers []tools.Life, call tools.Call, k key) []tools.Life {
 	return givers
 }
 
-// byOwner reports whether the owner makes a call whom nothing bounds: no agent does for
-// them, nor a program that one wrote.
+// byOwner reports whether a call is the owner's own: no agent makes it for them, nor a
+// program that one wrote.
 func byOwner(call tools.Call) bool {
 	return call.Actor() == "" && call.Authority().Bound().IsZero()
 }

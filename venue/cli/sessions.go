@@ -75,7 +75,7 @@ func (s *streams) noteCut(ctx context.Context, agent *venue.Agent, session strin
 	}
 	cut, err := agent.Interrupted(ctx, session)
 	if err == nil && cut != nil {
-		s.warn("the last turn of session " + session + " was " + cut.Error)
+		s.warn("the last turn of session " + session + " is not finished: " + cut.Error)
 	}
 	return err
 }
