@@ -64,6 +64,63 @@ func TestTorn(t *testing.T) {
 	}
 }
 
+// TestCreateCut: a folder whose process ended while it was made is made anew.
+func TestCreateCut(t *testing.T) {
+	for name, left := range map[string][]string{
+		"its format alone":       {},
+		"a folder of no journal": {journalDir + ".new/"},
+		"half a segment":         {journalDir + ".new/" + newFile + "1"},
+		"a segment":              {journalDir + ".new/0000000000000000-0000000000000001.wal"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			if err := os.WriteFile(filepath.Join(dir, formatFile), fmt.Appendf(nil, formatText, folderFormat), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			for _, file := range left {
+				if err := os.MkdirAll(filepath.Join(dir, filepath.Dir(file)), 0o700); err != nil {
+					t.Fatal(err)
+				}
+				if !strings.HasSuffix(file, "/") {
+					if err := os.WriteFile(filepath.Join(dir, file), []byte("half"), 0o600); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			j := open(t, dir, nil)
+			put(t, j, map[string]string{"k": "v"})
+			shut(t, j)
+			if got := rowsOf(t, open(t, dir, nil)); len(got) != 1 {
+				t.Errorf("rows: %v", got)
+			}
+		})
+	}
+}
+
+// TestCreateWhole: the folder of a journal that cannot be made does not appear.
+func TestCreateWhole(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), journalDir)
+	if err := os.WriteFile(dir, nil, 0o600); err != nil { // in the way
+		t.Fatal(err)
+	}
+	if _, err := createLog(dir); err == nil {
+		t.Fatal("a journal was made where a file is")
+	}
+	if err := os.Remove(dir); err != nil {
+		t.Fatal(err)
+	}
+	l, err := createLog(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if all, err := os.ReadDir(dir); err != nil || len(all) != 1 {
+		t.Errorf("the folder has %v, %v", all, err)
+	}
+	if err := l.close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestPlanted: a value that looks like a record of a journal is not taken for one where what is around
 // it is damaged, as whoever writes values does not know the salt.
 func TestPlanted(t *testing.T) {

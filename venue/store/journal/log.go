@@ -32,18 +32,29 @@ type log struct {
 	buffer  []byte
 }
 
-// createLog makes a journal without records.
+// createLog makes a journal without records. Its folder appears with the first segment in it.
 func createLog(dir string) (*log, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	half := dir + ".new"
+	if err := os.RemoveAll(half); err != nil { // of a process that ended meanwhile
+		return nil, err
+	}
+	if err := os.MkdirAll(half, 0o700); err != nil {
+		return nil, err
+	}
+	var salt [4]byte
+	_, _ = rand.Read(salt[:]) // it never fails
+	h := head{first: 1, salt: binary.BigEndian.Uint32(salt[:])}
+	if err := h.make(half); err != nil {
+		return nil, err
+	}
+	if err := os.Rename(half, dir); err != nil {
 		return nil, err
 	}
 	if err := folder.Sync(filepath.Dir(dir)); err != nil {
 		return nil, err
 	}
-	var salt [4]byte
-	_, _ = rand.Read(salt[:]) // it never fails
 	l := &log{dir: dir}
-	return l, l.begin(head{first: 1, salt: binary.BigEndian.Uint32(salt[:])})
+	return l, l.enter(h)
 }
 
 // openLog opens a journal that was read to its end, and cuts off what was not written whole.
@@ -76,20 +87,25 @@ func openLog(dir string, end tail) (l *log, err error) {
 	return &log{dir: dir, file: f, head: h, used: end.offset, chain: end.chain}, nil
 }
 
-// begin makes a segment and goes on there.
-func (l *log) begin(h head) error {
-	path := filepath.Join(l.dir, segmentName(segment{seq: h.seq, first: h.first})+segmentExt)
-	err := replaceFile(path, func(f *os.File) error {
+// file is the path of the segment that begins so.
+func (h head) file(dir string) string {
+	return filepath.Join(dir, segmentName(segment{seq: h.seq, first: h.first})+segmentExt)
+}
+
+// make makes the segment that begins so.
+func (h head) make(dir string) error {
+	return replaceFile(h.file(dir), func(f *os.File) error {
 		if err := allocate(f, segmentSize); err != nil {
 			return err
 		}
 		_, err := f.Write(h.append(nil))
 		return err
 	})
-	if err != nil {
-		return err
-	}
-	f, err := os.OpenFile(path, os.O_RDWR, 0)
+}
+
+// enter goes on in a segment that was made.
+func (l *log) enter(h head) error {
+	f, err := os.OpenFile(h.file(l.dir), os.O_RDWR, 0)
 	if err != nil {
 		return err
 	}
@@ -139,7 +155,11 @@ func (l *log) next(position uint64) error {
 	if err := l.file.Sync(); err != nil {
 		return err
 	}
-	if err := l.begin(head{l.head.seq + 1, position, l.chain, l.head.salt}); err != nil {
+	h := head{l.head.seq + 1, position, l.chain, l.head.salt}
+	if err := h.make(l.dir); err != nil {
+		return err
+	}
+	if err := l.enter(h); err != nil {
 		return err
 	}
 	_ = note(filepath.Dir(l.dir), position-1, l.head.salt) // the one of before is true as well
