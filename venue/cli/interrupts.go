@@ -6,12 +6,16 @@ import (
 	"os/signal"
 	"sync"
 	"sync/atomic"
-
-	"usher/tools/fault"
 )
 
 // errInterrupted is why a command ended that a person or a signal ended.
-var errInterrupted = fault.New(fault.Canceled, "interrupted")
+var errInterrupted error = interruption{}
+
+// interruption is a [context.Canceled], which stops a turn, and no failure of what is under way.
+type interruption struct{}
+
+func (interruption) Error() string        { return "interrupted" }
+func (interruption) Is(target error) bool { return target == context.Canceled } //nolint:errorlint // that very value
 
 // interrupts decides what Ctrl-C means while a command runs.
 type interrupts struct {

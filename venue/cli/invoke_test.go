@@ -43,7 +43,7 @@ func (w waiting) Generate(ctx context.Context, _ *runtime.Request) iter.Seq2[run
 	return func(yield func(runtime.Chunk, error) bool) {
 		close(w)
 		<-ctx.Done()
-		yield(runtime.Chunk{}, ctx.Err())
+		yield(runtime.Chunk{}, context.Cause(ctx)) // as what asks a provider says
 	}
 }
 
