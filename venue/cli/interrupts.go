@@ -15,7 +15,7 @@ var errInterrupted error = interruption{}
 type interruption struct{}
 
 func (interruption) Error() string        { return "interrupted" }
-func (interruption) Is(target error) bool { return target == context.Canceled } //nolint:errorlint // that very value
+func (interruption) Is(target error) bool { return target == context.Canceled }
 
 // interrupts decides what Ctrl-C means while a command runs.
 type interrupts struct {
