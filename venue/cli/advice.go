@@ -2,6 +2,7 @@ package cli
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -9,10 +10,9 @@ import (
 	"syscall"
 )
 
-// advised is the text of an error. Where it ends in what the system says of a file or a
+// advised is an error as it is told: where it ends in what the system says of a file or a
 // folder, it goes on with what to do.
-func (p place) advised(err error) string {
-	text := err.Error()
+func (p place) advised(err error) error {
 	var path string
 	var why error
 	if of, ok := errors.AsType[*fs.PathError](err); ok {
@@ -20,14 +20,14 @@ func (p place) advised(err error) string {
 	} else if of, ok := errors.AsType[*os.LinkError](err); ok {
 		path, why = of.New, of.Err
 	}
-	if why == nil || !strings.HasSuffix(text, why.Error()) {
-		return text
+	if why == nil || !strings.HasSuffix(err.Error(), why.Error()) {
+		return err
 	}
 	_, misused := errors.AsType[misuse](err)
 	if todo := p.advice(path, why, misused); todo != "" {
-		text += ": " + todo
+		return fmt.Errorf("%w: %s", err, todo)
 	}
-	return text
+	return err
 }
 
 // advice is what to do about a path that cannot be read, made or written; empty where

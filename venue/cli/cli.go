@@ -18,6 +18,7 @@ import (
 
 	"usher/runtime"
 	"usher/tools"
+	"usher/tools/fault"
 )
 
 // Exit statuses.
@@ -86,12 +87,21 @@ type misuse struct{ error }
 
 func (m misuse) Unwrap() error { return m.error }
 
+// Code is that of the error, where it has one: a corrected call may succeed.
+func (m misuse) Code() fault.Code {
+	if code := fault.Of(m.error); code != fault.Failed {
+		return code
+	}
+	return fault.InvalidInput
+}
+
 func misusef(format string, args ...any) error { return misuse{fmt.Errorf(format, args...)} }
 
 // Run runs the command with its arguments, without the program's name, and
 // returns the exit status.
 func (p *Program) Run(ctx context.Context, args []string) int {
 	s := p.streams()
+	s.asJSON = wantsJSON(args)
 	ctx, s.interrupts = listen(ctx, p.keyboard())
 	defer s.interrupts.stop()
 	if len(args) == 0 {
@@ -130,6 +140,14 @@ func (p *Program) Run(ctx context.Context, args []string) int {
 		return s.fail(err)
 	}
 	return ExitOK
+}
+
+// wantsJSON reports whether arguments, which need not be right, ask for JSON.
+func wantsJSON(args []string) bool {
+	if end := slices.Index(args, "--"); end >= 0 {
+		args = args[:end]
+	}
+	return slices.Contains(args, "--json")
 }
 
 // asked is the command that could not be read, as far as it was.

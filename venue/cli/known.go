@@ -6,6 +6,7 @@ import (
 
 	"usher/caps"
 	"usher/tools/agents"
+	"usher/tools/fault"
 	"usher/tools/form"
 	"usher/venue"
 	"usher/venue/config"
@@ -29,7 +30,7 @@ func (s *streams) noteAbilities(set caps.Set) {
 func unknown[T any](what, name string, list []T, nameOf func(T) string) error {
 	const few = 5
 	if len(list) == 0 {
-		return misusef("%s %q, nor any other", what, name)
+		return missing(fmt.Sprintf("%s %q, nor any other", what, name))
 	}
 	known := names(list, nameOf)
 	meant := form.Meant(strings.ToLower(name), known)
@@ -39,8 +40,11 @@ func unknown[T any](what, name string, list []T, nameOf func(T) string) error {
 	if len(known) > few {
 		known = append(known[:few:few], fmt.Sprintf("%d more", len(known)-few))
 	}
-	return misusef("%s %q; %s", what, name, strings.TrimSpace(meant+" there are: "+strings.Join(known, ", ")))
+	return missing(fmt.Sprintf("%s %q; %s", what, name, strings.TrimSpace(meant+" there are: "+strings.Join(known, ", "))))
 }
+
+// missing is the misuse that a name names nothing.
+func missing(text string) error { return misuse{fault.New(fault.NotFound, text)} }
 
 func names[T any](list []T, nameOf func(T) string) []string {
 	all := make([]string, len(list))

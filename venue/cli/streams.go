@@ -17,6 +17,7 @@ import (
 	"usher/caps"
 	"usher/caps/value"
 	"usher/runtime/telemetry"
+	"usher/tools"
 )
 
 // streams is where a command reads and writes.
@@ -28,6 +29,7 @@ type streams struct {
 	err     io.Writer
 	paint   paint // for out
 	notes   paint // for err
+	asJSON  bool  // the command was called with --json
 
 	interrupts *interrupts
 	telemetry  telemetry.Options // of the commands that run turns; see observe
@@ -128,9 +130,15 @@ func (s *streams) fail(err error) int {
 	return ExitFailed
 }
 
-// tell prints an error, which may repeat what a model or a tool said.
+// tell prints an error, which may repeat what a model or a tool said: in a sentence, or for a
+// program as the line of JSON that models and callers of a port are told, see [tools.Explain].
 func (s *streams) tell(err error) {
-	fmt.Fprintf(s.err, "%s %s\n", s.notes.bad("usher:"), s.notes.safe(s.advised(err)))
+	err = s.advised(err)
+	if s.asJSON {
+		fmt.Fprintln(s.err, s.notes.safeJSON(string(tools.Explain(err))))
+		return
+	}
+	fmt.Fprintf(s.err, "%s %s\n", s.notes.bad("usher:"), s.notes.safe(err.Error()))
 }
 
 // warn prints what a person should know of the venue.

@@ -59,7 +59,7 @@ type tokenRevokeCmd struct {
 func (c *tokenRevokeCmd) Run(ctx context.Context, s *streams) error {
 	return withAnswer(ctx, s, &c.onVenue, "token:revoke", tokens.Named{Name: c.Name}, func(gone tokens.Revoked) error {
 		if !gone.Revoked {
-			return misusef("there is no token %s: %s shows which there are", c.Name, c.command("token list"))
+			return missing(fmt.Sprintf("there is no token %s: %s shows which there are", c.Name, c.command("token list")))
 		}
 		return s.answer(c.JSON, gone, "revoked "+gone.Name+"\n")
 	})
