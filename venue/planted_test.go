@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"usher/runtime"
+	"usher/tools/fault"
 	"usher/tools/lending"
 	"usher/venue"
 	"usher/venue/config"
@@ -50,6 +51,17 @@ func TestPlantedPrograms(t *testing.T) {
 		"written whole by its owner since": {open: true, plant: func(t *testing.T, p *puppet, alice *venue.User, mallory *venue.Agent) {
 			attempt(t, mallory, p, "covia_write", `{"path":"o/report","value":`+copiesTheSecret+`}`)
 			invoke(t, alice, "covia:write", `{"path":"o/report","value":`+copiesTheSecret+`}`)
+		}},
+		"adopted as it was before": {plant: func(t *testing.T, p *puppet, alice *venue.User, mallory *venue.Agent) {
+			attempt(t, mallory, p, "covia_write", `{"path":"o/report","value":`+harmless+`}`)
+			attempt(t, mallory, p, "covia_write", `{"path":"o/report","value":`+copiesTheSecret+`}`)
+			if _, err := alice.Invoke(t.Context(), "agent:adopt", json.RawMessage(`{"path":"o/report","value":`+harmless+`}`)); fault.Of(err) != fault.InTheWay {
+				t.Errorf("adopting what was read before: %v, want that it reads otherwise", err)
+			}
+		}},
+		"adopted as it reads": {open: true, plant: func(t *testing.T, p *puppet, alice *venue.User, mallory *venue.Agent) {
+			attempt(t, mallory, p, "covia_write", `{"path":"o/report","value":`+copiesTheSecret+`}`)
+			invoke(t, alice, "agent:adopt", `{"path":"o/report","value":`+copiesTheSecret+`}`)
 		}},
 		"adopted by its owner": {open: true, plant: func(t *testing.T, p *puppet, alice *venue.User, mallory *venue.Agent) {
 			attempt(t, mallory, p, "covia_write", `{"path":"o/report","value":`+copiesTheSecret+`}`)

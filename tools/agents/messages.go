@@ -79,8 +79,9 @@ type Deleted struct {
 
 // Adopt names an agent, or a program.
 type Adopt struct {
-	AgentID string    `json:"agentId,omitempty" jsonschema:"the agent; or give path"`
-	Path    caps.Path `json:"path,omitzero" jsonschema:"the program, below o/; or give agentId"`
+	AgentID string          `json:"agentId,omitempty" jsonschema:"the agent; or give path"`
+	Path    caps.Path       `json:"path,omitzero" jsonschema:"the program, below o/; or give agentId"`
+	Value   json.RawMessage `json:"value,omitempty" jsonschema:"what was read below path: where something else lies there now, nothing is adopted"`
 }
 
 func (in Adopt) needs() []caps.Request {
@@ -101,6 +102,9 @@ func (in Adopt) Program() (r caps.Resource, err error) {
 		return r, errors.New("give one of agentId and path")
 	}
 	if path == "" {
+		if in.Value != nil {
+			return r, errors.New("value is what lies at path: give it with path alone")
+		}
 		return r, nil
 	}
 	if r, err = in.Path.Resource(); err != nil {

@@ -4,9 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"reflect"
 
 	"usher/caps"
+	"usher/caps/value"
 	"usher/tools"
+	"usher/tools/fault"
 	"usher/ucan"
 )
 
@@ -87,16 +90,46 @@ func (e *edit) sign(ctx context.Context, how manner) error {
 	return err
 }
 
-// Adopt lets the owner of a namespace be the author of what lies at r, below o/.
-func (t *Tree) Adopt(ctx context.Context, owner ucan.DID, r caps.Resource) error {
+// Adopt lets the owner of a namespace be the author of what lies at r, below o/: of what was
+// read there, if that is given, and of nothing that somebody put in its place.
+func (t *Tree) Adopt(ctx context.Context, owner ucan.DID, r caps.Resource, read json.RawMessage) error {
 	_, rev, err := t.Authors(ctx, owner.String(), r)
-	if err != nil || rev == 0 {
+	if err != nil {
+		return err
+	}
+	if err := t.reads(ctx, owner.String(), r, read); err != nil || rev == 0 {
 		return err
 	}
 	key := authorsKey(owner.String(), r.Segments()[1])
 	moved, err := t.store.Apply(ctx, map[string]uint64{key: rev}, nil, []string{key})
 	if err == nil && moved != "" {
 		err = fmt.Errorf("adopt %s: %w", r, ErrBusy)
+	}
+	return err
+}
+
+// errChanged says that not what was read would be adopted.
+var errChanged = fault.New(fault.InTheWay, "it does not read as the value that was given: read it again, and adopt it if it is right")
+
+// reads reports as an error that something else than want lies at r; nil wants nothing.
+func (t *Tree) reads(ctx context.Context, owner string, r caps.Resource, want json.RawMessage) error {
+	if want == nil {
+		return nil
+	}
+	wanted, err := value.Decode(want, value.MaxDepth)
+	if err != nil {
+		return err
+	}
+	lies, rev, err := t.Get(ctx, owner, r)
+	if err != nil {
+		return err
+	}
+	if rev == 0 {
+		return fmt.Errorf("adopt %s: %w", r, errChanged)
+	}
+	found, err := parse(lies)
+	if err == nil && !reflect.DeepEqual(found, wanted) {
+		err = fmt.Errorf("adopt %s: %w", r, errChanged)
 	}
 	return err
 }

@@ -143,7 +143,7 @@ func (r *Room) Adopt(ctx context.Context, call tools.Call, in agents.Adopt) (age
 		if _, err := r.Gate.Resolve(ctx, call.Authority(), program.String()); err != nil {
 			return agents.Adopted{}, err
 		}
-		err = r.Programs.Adopt(ctx, call.Owner(), program)
+		err = r.Programs.Adopt(ctx, call.Owner(), program, in.Value)
 		return agents.Adopted{Path: program.String(), Adopted: err == nil}, err
 	}
 	_, err := r.revise(ctx, call, ownKey(call, in.AgentID), func(_, next *record) (*record, error) {

@@ -9,6 +9,7 @@ package agents
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -61,8 +62,8 @@ type keyring interface {
 
 // programs are what users keep below o/.
 type programs interface {
-	// Adopt takes over what others wrote.
-	Adopt(ctx context.Context, owner ucan.DID, program caps.Resource) error
+	// Adopt takes over what others wrote, as it was read; nil is whatever lies there.
+	Adopt(ctx context.Context, owner ucan.DID, program caps.Resource, read json.RawMessage) error
 }
 
 // models are the models of the venue.

@@ -292,9 +292,31 @@ type agentsAdoptCmd struct {
 }
 
 func (c *agentsAdoptCmd) Run(ctx context.Context, s *streams) error {
-	input := map[string]string{"agentId": c.Adopted}
-	if strings.Contains(c.Adopted, "/") { // as no id does
-		input = map[string]string{"path": c.Adopted}
-	}
-	return answer(ctx, s, &c.onVenue, "agent:adopt", input, func(agents.Adopted) error { return s.print(c.Adopted + " is adopted\n") })
+	return c.withVenue(ctx, s, func(_ *venue.Venue, u *venue.User) error {
+		input, text := map[string]any{"agentId": c.Adopted}, ""
+		if strings.Contains(c.Adopted, "/") { // as no id does
+			program, err := ask[lying](ctx, u, "covia:read", map[string]string{"path": c.Adopted})
+			if err != nil {
+				return err
+			}
+			input = map[string]any{"path": c.Adopted}
+			if program.Exists {
+				input["value"] = program.Value
+			}
+			if text, err = document(program.Value); err != nil {
+				return err
+			}
+		}
+		done, err := ask[agents.Adopted](ctx, u, "agent:adopt", input)
+		if err != nil {
+			return err
+		}
+		return s.answer(c.JSON, done, c.Adopted+" is adopted\n"+s.paint.safe(text))
+	})
+}
+
+// lying is what covia:read answers.
+type lying struct {
+	Exists bool            `json:"exists"`
+	Value  json.RawMessage `json:"value"`
 }
