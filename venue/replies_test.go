@@ -45,6 +45,9 @@ func TestKeysAreBounded(t *testing.T) {
 	if _, _, err := begin("more", 1); err == nil || errors.Is(err, replies.ErrUnderWay) {
 		t.Errorf("one key more: %v", err)
 	}
+	if _, _, err := room.Begin(t.Context(), &replies.Request{Owner: key.DID(), Bounded: true, Within: []byte("some"), Key: "more"}); err != nil {
+		t.Errorf("the first of who comes with bounds: %v", err)
+	}
 	if _, reply, err := begin("k7", 1); err != nil || reply.Status != 200 || !bytes.Equal(reply.Body, secret) {
 		t.Errorf("again: %+v, %v", reply, err)
 	}
@@ -60,8 +63,8 @@ func TestKeysAreBounded(t *testing.T) {
 			t.Fatalf("%q tells what was answered", row.Key)
 		}
 	}
-	if rows != 2*replies.MaxKeys {
-		t.Errorf("%d rows are stored, want %d", rows, 2*replies.MaxKeys)
+	if want := 2 * (replies.MaxKeys + 1); rows != want {
+		t.Errorf("%d rows are stored, want %d", rows, want)
 	}
 	now = now.Add(replies.Life)
 	keep("long", &replies.Reply{Status: 200, Body: make([]byte, replies.MaxBody+1)})

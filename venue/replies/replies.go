@@ -32,7 +32,7 @@ import (
 // Bounds of what is kept.
 const (
 	Life     = 24 * time.Hour
-	MaxKeys  = 1000     // of a principal
+	MaxKeys  = 1000     // of a principal in person, and as many of all who come as that one with bounds
 	MaxBody  = 64 << 10 // bytes of an answer; a longer one is not told again
 	sweepFew = 4        // that are over go with each new one
 )
@@ -72,13 +72,22 @@ func New(o Options) *Room { return &Room{Options: o, under: make(map[string]stru
 
 // Request is a request that carries a key.
 type Request struct {
-	Owner  ucan.DID // who makes it
-	Within []byte   // on what authority: another's with the same key is another request
-	Key    string
-	Digest [sha256.Size]byte // of all that it asks for
+	Owner   ucan.DID // who makes it
+	Bounded bool     // not in person
+	Within  []byte   // on what authority: another's with the same key is another request
+	Key     string
+	Digest  [sha256.Size]byte // of all that it asks for
 	// Until is when the proof of who makes it ends; zero is never. What was answered to one
 	// that holds longer is not told: it may be a token that does, too.
 	Until time.Time
+}
+
+// row begins the keys of the store of those whose requests count together.
+func (r *Request) row() string {
+	if r.Bounded {
+		return "k/" + r.Owner.String() + "/bounded/"
+	}
+	return "k/" + r.Owner.String() + "/person/"
 }
 
 // Reply is what was answered.
@@ -114,7 +123,7 @@ type Ticket struct {
 // Begin returns the ticket of a request, or else what was answered to it before.
 func (r *Room) Begin(ctx context.Context, req *Request) (*Ticket, *Reply, error) {
 	name := r.derive("name", req)
-	t := &Ticket{room: r, at: "k/" + req.Owner.String() + "/" + hex.EncodeToString(name)}
+	t := &Ticket{room: r, at: req.row() + hex.EncodeToString(name)}
 	block, err := aes.NewCipher(r.derive("seal", req))
 	if err == nil {
 		t.seal, err = cipher.NewGCMWithRandomNonce(block)
@@ -211,7 +220,7 @@ func (t *Ticket) create(ctx context.Context, req *Request, now time.Time) error 
 	if err != nil {
 		return err
 	}
-	keys, _, err := s.PageKeys(ctx, "k/"+req.Owner.String()+"/", "", MaxKeys+len(over))
+	keys, _, err := s.PageKeys(ctx, req.row(), "", MaxKeys+len(over))
 	if err != nil {
 		return fmt.Errorf("count replies: %w", err)
 	}

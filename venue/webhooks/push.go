@@ -12,7 +12,6 @@ import (
 	"usher/tools"
 	"usher/tools/fault"
 	"usher/tools/reach"
-	"usher/ucan"
 	"usher/venue/store"
 )
 
@@ -136,7 +135,7 @@ func (p *Pushes) Set(ctx context.Context, auth tools.Authority, in Push) error {
 	}
 	p.setting.Lock()
 	defer p.setting.Unlock()
-	if err := p.room(ctx, auth.Owner(), in.Run, key); err != nil {
+	if err := p.room(ctx, auth, in.Run, key); err != nil {
 		return err
 	}
 	if _, err := p.Store.Apply(ctx, nil, map[string][]byte{key: raw}, nil); err != nil {
@@ -147,11 +146,13 @@ func (p *Pushes) Set(ctx context.Context, auth tools.Authority, in Push) error {
 }
 
 // room reports whether one more has room, and drops what is told to its end where there is
-// none.
-func (p *Pushes) room(ctx context.Context, owner ucan.DID, run, key string) error {
-	all, ofRun := 0, 0
+// none. Of what an owner's pushes may be, whoever is bounded has a quarter, and all of them
+// together leave a quarter to the owner.
+func (p *Pushes) room(ctx context.Context, auth tools.Authority, run, key string) error {
+	who, ofOwner, ofRun := auth.Who(), pushPrefix+auth.Owner().String()+"/", PushesOf(auth.Owner().String()+"/"+run)
+	all, inRun, own := 0, 0, 0
 	var over []string
-	for row, err := range store.Rows(ctx, p.Store, pushPrefix+owner.String()+"/", "") {
+	for row, err := range store.Rows(ctx, p.Store, ofOwner, "") {
 		if err != nil {
 			return err
 		}
@@ -162,19 +163,28 @@ func (p *Pushes) room(ctx context.Context, owner ucan.DID, run, key string) erro
 		if err := json.Unmarshal(row.Value, &rec); err != nil {
 			return fmt.Errorf("read push %s: %w", row.Key, err)
 		}
-		if all++; strings.HasPrefix(row.Key, PushesOf(owner.String()+"/"+run)) {
-			ofRun++
+		if strings.HasPrefix(row.Key, ofRun) {
+			inRun++
 		} else if rec.Over {
 			over = append(over, row.Key)
+			continue
+		}
+		if all++; who != "" && strings.Contains(row.Key, "/"+who+"/") {
+			own++
 		}
 	}
+	mostInRun, most := maxOfRun, maxOfOwner
+	if who != "" {
+		mostInRun, most = maxOfRun*3/4, maxOfOwner*3/4
+	}
 	switch {
-	case ofRun >= maxOfRun:
-		return fault.New(fault.LimitReached, fmt.Sprintf("the task has %d push notifications, as many as one may: delete some", ofRun))
-	case all < maxOfOwner:
+	case inRun >= mostInRun:
+		return fault.New(fault.LimitReached, fmt.Sprintf("the task has %d push notifications, as many as you may leave it with: delete some", inRun))
+	case all >= most || own >= maxOfOwner/4:
+		return fault.New(fault.LimitReached, fmt.Sprintf("there are %d push notifications of the owner, %d of them yours, and no room for more of yours: delete some", all, own))
+	}
+	if all+len(over) < maxOfOwner {
 		return nil
-	case len(over) == 0:
-		return fault.New(fault.LimitReached, fmt.Sprintf("you have %d push notifications, as many as a principal may: delete some", all))
 	}
 	_, err := p.Store.Apply(ctx, nil, nil, over)
 	return err
