@@ -3,6 +3,7 @@ package rest
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"strconv"
 	"time"
@@ -101,25 +102,33 @@ func (f *Face) invoke(p *venue.Principal, w http.ResponseWriter, r *http.Request
 	if denial != nil {
 		wait = max(wait, deniedWait) // the job ends at once
 	}
-	id, err := p.Start(r.Context(), c.Operation, c.Input)
+	out, err := p.Invoke(r.Context(), "grid:invoke", map[string]any{"operation": c.Operation, "input": c.Input})
 	if err != nil {
 		return err
-	}
-	over := wait > 0 && comesToEnd(r.Context(), p, id, wait)
-	out, err := p.Invoke(r.Context(), "grid:jobStatus", map[string]string{"id": id})
-	if err != nil {
-		return err
-	}
-	at := Prefix + "/jobs/" + id
-	w.Header().Set("Location", at)
-	if over && denial == nil {
-		return answer(w, http.StatusOK, out)
 	}
 	var begun begun
 	if err := json.Unmarshal(out, &begun); err != nil {
 		return err
 	}
-	begun.Location = at
+	over := wait > 0 && comesToEnd(r.Context(), p, begun.ID, wait)
+	now, err := p.Invoke(r.Context(), "grid:jobStatus", map[string]string{"id": begun.ID})
+	_, unseen := errors.AsType[*caps.Denial](err) // who may start a job need not be able to look at it
+	switch {
+	case unseen && denial != nil:
+		return denial
+	case err != nil && !unseen:
+		return err
+	case err == nil:
+		out = now
+	}
+	begun.Location = Prefix + "/jobs/" + begun.ID
+	w.Header().Set("Location", begun.Location)
+	if over && denial == nil {
+		return answer(w, http.StatusOK, out)
+	}
+	if err := json.Unmarshal(out, &begun); err != nil {
+		return err
+	}
 	if begun.Status.Status == runs.Rejected {
 		begun.Denial = denial
 	}

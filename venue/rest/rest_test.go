@@ -264,6 +264,23 @@ func TestInvoke(t *testing.T) {
 	}
 }
 
+// Who may start a job need not be able to look at it: the answer says that it began, and a
+// denial is one of what was asked for.
+func TestAJobThatItsCallerMayNotLookAt(t *testing.T) {
+	bounds := caps.Of(caps.MustCapability("w/", "crud"), caps.MustCapability("", "invoke"))
+	p := serve(t, &venue.Options{Auth: config.Auth{Anonymous: &config.AnonymousCaps{Caps: caps.Declare(bounds)}}})
+	for _, wait := range []string{"", `,"wait":30`} {
+		status, h, said := p.call(t, "", "POST", "/invoke", `{"operation":"covia:write","input":{"path":"w/a","value":1}`+wait+`}`)
+		if at := h.Get("Location"); status != 201 || !strings.Contains(said, `"status":"STARTED"`) || at == "" || !strings.Contains(said, at) {
+			t.Errorf("it may (%s): %d %s at %s", wait, status, said, at)
+		}
+		status, _, said = p.call(t, "", "POST", "/invoke", `{"operation":"covia:write","input":{"path":"o/a","value":1}`+wait+`}`)
+		if status != 403 || !strings.Contains(said, "v/ops/covia/write requires crud/write on o/a") {
+			t.Errorf("it may not (%s): %d %s", wait, status, said)
+		}
+	}
+}
+
 // A bearer that proves nothing is refused, also where anonymous callers are let in.
 func TestABadBearerIsNotAnonymous(t *testing.T) {
 	p := serve(t, &venue.Options{Auth: config.Auth{Anonymous: &config.AnonymousCaps{Caps: caps.Declare(caps.Of(caps.MustCapability("w/", "crud")))}}})
