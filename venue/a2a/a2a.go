@@ -18,14 +18,13 @@ const Prefix = "/a2a"
 
 // Face is the handler. It is safe for concurrent use.
 type Face struct {
-	door    *face.Door
-	origins *http.CrossOriginProtection
+	door *face.Door
 }
 
 // New returns the face of the door's venue.
 func New(door *face.Door) *Face {
 	door.Venue.PushBy(tell)
-	return &Face{door: door, origins: http.NewCrossOriginProtection()}
+	return &Face{door: door}
 }
 
 // call is one request of a caller.
@@ -41,8 +40,6 @@ type call struct {
 	params     json.RawMessage
 	brief      bool // tasks are told without what they wait for
 }
-
-var errOrigin = fault.New(fault.Refused, "a page of another origin sends this: only pages of this venue's own may")
 
 // ServeHTTP answers a request.
 func (f *Face) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -78,10 +75,10 @@ func (f *Face) open(w http.ResponseWriter, r *http.Request, agent string) (*call
 	if err := c.agree(); err != nil {
 		return c, err
 	}
-	if f.origins.Check(r) != nil {
-		return c, errOrigin
+	err := f.door.Page(r)
+	if err != nil {
+		return c, err
 	}
-	var err error
 	if c.person, err = f.door.Caller(r); err != nil {
 		return c, err
 	}

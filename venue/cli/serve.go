@@ -92,7 +92,7 @@ func (c *serveCmd) port(ctx context.Context, s *streams, conf *config.Config) (*
 	if err != nil {
 		return nil, err
 	}
-	p := &port{serveCmd: c, at: at, opts: server.Options{Logger: slog.New(s.log()), CORS: at.CORS, Requests: at.Requests, Streams: at.Streams}}
+	p := &port{serveCmd: c, at: at, opts: server.Options{Logger: slog.New(s.log()), CORS: at.CORS, Hosts: at.Hosts, Requests: at.Requests, Streams: at.Streams}}
 	if err := p.take(ctx, s, false); err != nil {
 		p.close()
 		return nil, err

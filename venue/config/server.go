@@ -21,6 +21,7 @@ type Server struct {
 	TLS      TLS      `json:"tls,omitzero" jsonschema:"A certificate and its key."`
 	ACME     ACME     `json:"acme,omitzero" jsonschema:"Certificates that are fetched, by ACME."`
 	CORS     []string `json:"cors,omitempty" noun:"an origin" each:"its text" example:"['https://app.example.org']" jsonschema:"Origins whose pages may call the venue from a browser. Default: none."`
+	Hosts    []string `json:"hosts,omitempty" noun:"a host" each:"its name" example:"['venue.example.org']" jsonschema:"Names by which a proxy on the venue's machine asks for it: whoever shows no token is refused under others. Default: none."`
 	Requests int      `json:"requests,omitempty" example:"4096" jsonschema:"Requests that are under way at once. Default: 4096."`
 	Streams  int      `json:"streams,omitempty" example:"256" jsonschema:"Streams of events that one principal follows at once. Default: 256."`
 }
@@ -44,6 +45,11 @@ func (s *Server) Check() error {
 	for _, origin := range s.CORS {
 		if err := checkOrigin(origin); err != nil {
 			return form.In("cors", err)
+		}
+	}
+	for _, host := range s.Hosts {
+		if !isHostName(host) {
+			return form.In("hosts", fmt.Errorf("%.100q is no name of a host: write it as venue.example.org, without a port", host))
 		}
 	}
 	if s.TLS != (TLS{}) && len(s.ACME.Hosts) > 0 {
@@ -91,7 +97,7 @@ func checkOrigin(text string) error {
 // Check says what is wrong with hosts.
 func (a *ACME) Check() error {
 	for _, host := range a.Hosts {
-		if host == "" || strings.Trim(strings.ToLower(host), "abcdefghijklmnopqrstuvwxyz0123456789-.") != "" || net.ParseIP(host) != nil {
+		if !isHostName(host) {
 			return form.In("hosts", fmt.Errorf("%.100q is no name of a host: certificates are for names such as venue.example.org", host))
 		}
 	}
@@ -99,6 +105,10 @@ func (a *ACME) Check() error {
 		return form.In("directory", errors.New("this is no https URL"))
 	}
 	return nil
+}
+
+func isHostName(host string) bool {
+	return host != "" && strings.Trim(strings.ToLower(host), "abcdefghijklmnopqrstuvwxyz0123456789-.") == "" && net.ParseIP(host) == nil
 }
 
 // File is the path of a file that the configuration names.

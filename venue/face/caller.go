@@ -14,7 +14,9 @@ const ProofsHeader = "X-Usher-Ucans"
 // Door lets callers of a venue in.
 type Door struct {
 	Venue   *venue.Venue
-	Streams Streams // that callers follow
+	Streams Streams  // that callers follow
+	Origins []string // whose pages may call from a browser, beside the venue's own
+	Hosts   []string // names by which a proxy on this machine asks for the venue
 }
 
 // HasBearer reports whether a request says who makes it, by what may prove nothing: also a header
@@ -34,7 +36,11 @@ func (d *Door) Caller(r *http.Request) (*venue.Principal, error) {
 func (d *Door) caller(r *http.Request) (*venue.Principal, error) {
 	sent := r.Header.Values("Authorization")
 	if len(sent) == 0 {
-		return d.Venue.Anonymous(r.Context())
+		p, err := d.Venue.Anonymous(r.Context())
+		if err != nil {
+			return nil, err
+		}
+		return p, d.nameless(r)
 	}
 	if len(sent) > 1 {
 		return nil, &auth.Refused{Reason: "the request has several headers Authorization: send one"}

@@ -58,7 +58,6 @@ type Options struct {
 type Face struct {
 	*desk
 	door     *face.Door
-	origins  *http.CrossOriginProtection
 	stateful http.Handler // one request after another in a session
 	single   http.Handler // each request for itself
 	sessions sessions
@@ -70,10 +69,10 @@ func New(door *face.Door, o *Options) (*Face, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &Face{desk: d, door: door, origins: http.NewCrossOriginProtection()}
+	f := &Face{desk: d, door: door}
 	known := auth.RequireBearerToken(verified, &auth.RequireBearerTokenOptions{AllowMissingExpiration: true})
-	f.stateful = known(sdk.NewStreamableHTTPHandler(f.server, &sdk.StreamableHTTPOptions{SessionTimeout: idleTime, MaxRequestBodyBytes: face.MaxBody}))
-	f.single = known(sdk.NewStreamableHTTPHandler(f.server, &sdk.StreamableHTTPOptions{Stateless: true, PropagateRequestCancellation: true, MaxRequestBodyBytes: face.MaxBody}))
+	f.stateful = known(sdk.NewStreamableHTTPHandler(f.server, &sdk.StreamableHTTPOptions{DisableLocalhostProtection: true, SessionTimeout: idleTime, MaxRequestBodyBytes: face.MaxBody}))
+	f.single = known(sdk.NewStreamableHTTPHandler(f.server, &sdk.StreamableHTTPOptions{DisableLocalhostProtection: true, Stateless: true, PropagateRequestCancellation: true, MaxRequestBodyBytes: face.MaxBody}))
 	return f, nil
 }
 
@@ -88,11 +87,9 @@ func (f *Face) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-var errOrigin = fault.New(fault.Refused, "a page of another origin sends this: only pages of this venue's own may")
-
 func (f *Face) serve(w http.ResponseWriter, r *http.Request) error {
-	if f.origins.Check(r) != nil {
-		return errOrigin
+	if err := f.door.Page(r); err != nil {
+		return err
 	}
 	p, err := f.door.Caller(r)
 	if err != nil {

@@ -56,7 +56,7 @@ func TestDoor(t *testing.T) {
 	}{
 		{"a bearer that proves nothing", "POST", initialize, []string{"Authorization", "Bearer x"}, 401, "unauthenticated"},
 		{"a page of another origin", "POST", initialize, []string{"Origin", "https://evil.example"}, 403, "another origin"},
-		{"a name that was bound to this machine", "POST", initialize, []string{"Host", "evil.example"}, 403, "Host"},
+		{"a name that was bound to this machine", "POST", initialize, []string{"Host", "evil.example"}, 403, "server.hosts"},
 		{"a session that is none", "POST", ping, []string{"Mcp-Session-Id", "x"}, 404, "session"},
 		{"a body that is too large", "POST", strings.Repeat(" ", tools.MaxInput+64<<10+1), nil, 413, "too large"},
 		{"a beginning that is too large", "POST", strings.Replace(initialize, `"name":"t"`, `"name":"`+strings.Repeat("t", 64<<10)+`"`, 1), nil, 413, "65536 bytes"},

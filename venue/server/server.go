@@ -35,6 +35,7 @@ type Options struct {
 
 	TLS      *tls.Config // nil speaks plain HTTP; see [Certificate] and [ACME]
 	CORS     []string    // origins whose pages may call from a browser
+	Hosts    []string    // names by which a proxy on this machine asks for the venue
 	Requests int         // under way at once; zero is 4096
 	Streams  int         // that a principal follows at once; zero is [face.MaxStreams]
 	Metrics  *Metrics    // nil counts nothing
@@ -81,7 +82,7 @@ func New(v *venue.Venue, o *Options) (*Server, error) {
 	if s.opts.Requests <= 0 {
 		s.opts.Requests = maxRequests
 	}
-	s.door, s.metrics = &face.Door{Venue: v, Streams: face.Streams{Most: s.opts.Streams}}, s.opts.Metrics
+	s.door, s.metrics = &face.Door{Venue: v, Streams: face.Streams{Most: s.opts.Streams}, Origins: s.opts.CORS, Hosts: s.opts.Hosts}, s.opts.Metrics
 	api, err := rest.New(s.door)
 	if err != nil {
 		return nil, err
