@@ -67,6 +67,7 @@ type command struct {
 	Mcp       mcpCmd       `cmd:"" help:"Use servers of the Model Context Protocol, and serve its clients."`
 	Gateway   gatewayCmd   `cmd:"" help:"Stand before one MCP server, for a client that starts it, and bound what that may do."`
 	Invoke    invokeCmd    `cmd:"" help:"Run one operation as the configuration's user, and print its result."`
+	Ops       opsCmd       `cmd:"" help:"List the operations, and what each does, needs and takes."`
 	Audit     auditCmd     `cmd:"" help:"Read the audit ledger."`
 	Secrets   secretsCmd   `cmd:"" help:"Store keys and other secrets, sealed."`
 	Ucan      ucanCmd      `cmd:"" help:"Make keys, hand on authority in signed tokens, and check them."`
