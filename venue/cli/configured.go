@@ -11,6 +11,7 @@ import (
 	"os"
 	"slices"
 	"syscall"
+	"time"
 
 	"github.com/alecthomas/kong"
 
@@ -72,9 +73,11 @@ func (f *fromConfig) open(ctx context.Context, s *streams) (*venue.Venue, *venue
 		s.warn("there was no data folder " + f.dir + ", and a new one is made: remove it where the name was misspelt")
 	}
 	told, shown := s.progress()
-	v, err := venue.Open(ctx, &venue.Options{
-		Dir: f.dir, Config: c, Providers: s.program.Providers, Tools: s.program.Tools, Logger: slog.New(s.log()), Telemetry: s.telemetry,
-		ReadOnly: f.ReadOnly, Idle: !f.works, Told: s.warn, Progress: told,
+	v, err := f.free(ctx, s, func() (*venue.Venue, error) {
+		return venue.Open(ctx, &venue.Options{
+			Dir: f.dir, Config: c, Providers: s.program.Providers, Tools: s.program.Tools, Logger: slog.New(s.log()), Telemetry: s.telemetry,
+			ReadOnly: f.ReadOnly, Idle: !f.works, Told: s.warn, Progress: told,
+		})
 	})
 	shown()
 	if err != nil {
@@ -86,6 +89,34 @@ func (f *fromConfig) open(ctx context.Context, s *streams) (*venue.Venue, *venue
 		return nil, nil, errors.Join(err, v.Close())
 	}
 	return v, u, nil
+}
+
+// How long a command waits for another one that has its folder open, and how often it looks.
+const (
+	freeTime = 10 * time.Second
+	freeLook = 50 * time.Millisecond
+)
+
+// free opens the venue, and waits a while where another command has it open.
+func (f *fromConfig) free(ctx context.Context, s *streams, open func() (*venue.Venue, error)) (*venue.Venue, error) {
+	for looks := 0; ; looks++ {
+		v, err := open()
+		held, is := errors.AsType[*journal.HeldError](err)
+		if !is {
+			return v, err
+		}
+		if looks == int(freeTime/freeLook) {
+			return nil, fmt.Errorf("%w\n(while %s keeps it, commands work beside each other)", err, f.command("up"))
+		}
+		if looks == int(time.Second/freeLook) {
+			s.note(fmt.Sprintf("%s has %s open: waiting for it, for %s at most", held.By, f.dir, freeTime))
+		}
+		select {
+		case <-ctx.Done():
+			return nil, err
+		case <-time.After(freeLook):
+		}
+	}
 }
 
 // unopened is why the venue did not open. A fault in the configuration is one of
