@@ -1,21 +1,24 @@
 package agents
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
 
+	"usher/caps"
 	"usher/tools"
 	"usher/tools/agents"
 	"usher/ucan"
 )
 
 // Held says what holds of a life of an agent that a record of the past tells of, by the
-// record of now, nil where there is none: one that has ended since has ended, and one that was
-// suspended is. It returns the record as it must be then, nil where it stays as it was, and
-// the life where that has ended. row is the key of both in the book's space.
+// record of now, nil where there is none: one that has ended since has ended, one that was
+// suspended is, and what was taken from it is not given back. It returns the record as it must
+// be then, nil where it stays as it was, and the life where that has ended. row is the key of
+// both in the book's space.
 func Held(row string, then, now []byte) (must []byte, ended tools.Life, err error) {
-	var was, is struct{ Life, Status string }
+	var was, is past
 	if err = json.Unmarshal(then, &was); err == nil && now != nil {
 		err = json.Unmarshal(now, &is)
 	}
@@ -27,21 +30,51 @@ func Held(row string, then, now []byte) (must []byte, ended tools.Life, err erro
 	if err != nil {
 		return nil, "", fmt.Errorf("read agent %s: %w", row, err)
 	}
-	status := is.Status
 	if is.Life != was.Life {
-		status = agents.Terminated
+		is.Status = agents.Terminated
 	}
-	if was.Status == agents.Terminated || status != agents.Terminated && status != agents.Suspended {
+	changed := map[string]any{}
+	switch {
+	case was.Status == agents.Terminated:
 		return nil, "", nil
+	case is.Status == agents.Terminated:
+		changed["status"], ended = is.Status, tools.NewLife(did, id, was.Life)
+	default:
+		if is.Status == agents.Suspended && was.Status != is.Status {
+			changed["status"] = is.Status
+		}
+		principal := cmp.Or(was.DID, owner)
+		if before, after := was.held(principal), is.held(principal); !after.Covers(before) {
+			changed["caps"] = before.Intersect(after)
+		}
 	}
-	if status == agents.Terminated {
-		ended = tools.NewLife(did, id, was.Life)
+	if len(changed) == 0 {
+		return nil, "", nil
 	}
 	var all map[string]json.RawMessage
 	if err := json.Unmarshal(then, &all); err != nil {
 		return nil, "", err
 	}
-	all["status"] = json.RawMessage(`"` + status + `"`)
+	for name, v := range changed {
+		if all[name], err = json.Marshal(v); err != nil {
+			return nil, "", err
+		}
+	}
 	must, err = json.Marshal(all)
 	return must, ended, err
+}
+
+// past is what counts of a record of another moment.
+type past struct {
+	Life, Status, DID string
+	Caps              json.RawMessage
+}
+
+// held is what the agent may do; what cannot be read gives nothing.
+func (p *past) held(principal string) caps.Set {
+	set, err := caps.ParseSet(p.Caps)
+	if err != nil {
+		return caps.Of()
+	}
+	return set.In(principal)
 }

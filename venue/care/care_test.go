@@ -215,6 +215,9 @@ func TestRestoreAt(t *testing.T) {
 		venuetest.Create(t, alice, venuetest.Spec(id, "", ""))
 	}
 	venuetest.Invoke(t, alice, "agent:suspend", `{"agentId":"grace"}`)
+	for id, held := range map[string]string{"narrowed": `[{"with":"w/","can":"crud"}]`, "widened": `[{"with":"w/a","can":"crud/read"}]`, "moved": `null`} {
+		venuetest.Create(t, alice, venuetest.Spec(id, "", held))
+	}
 	var made struct{ Tokens []struct{ CID string } }
 	raw := venuetest.Invoke(t, alice, "ucan:delegate", `{"audience":"`+bob.DID().String()+`","capabilities":[{"with":"w/","can":"crud/read"}]}`)
 	if err := json.Unmarshal([]byte(raw), &made); err != nil || len(made.Tokens) != 1 {
@@ -246,6 +249,9 @@ func TestRestoreAt(t *testing.T) {
 	venuetest.Invoke(t, alice, "agent:delete", `{"agentId":"dave","remove":true}`)
 	venuetest.Invoke(t, alice, "agent:suspend", `{"agentId":"frank"}`)
 	venuetest.Invoke(t, alice, "agent:resume", `{"agentId":"grace"}`)
+	for id, held := range map[string]string{"narrowed": `[{"with":"w/a","can":"crud/read"},{"with":"o/","can":"crud"}]`, "widened": `[{"with":"w/","can":"crud"}]`, "moved": `[{"with":"w/a","can":"crud"}]`} {
+		venuetest.Invoke(t, alice, "agent:update", `{"agentId":"`+id+`","config":{"caps":`+held+`}}`)
+	}
 	if err := v.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -275,8 +281,25 @@ func TestRestoreAt(t *testing.T) {
 	}
 	list, err := alice.Agents(t.Context())
 	var are []string
+	changed := map[string]string{"narrowed": "crud/read on w/a", "widened": "crud/read on w/a", "moved": "crud on w/a"}
 	for _, a := range list {
-		are = append(are, a.AgentID+" "+a.Status)
+		want, did := changed[a.AgentID]
+		if !did {
+			are = append(are, a.AgentID+" "+a.Status)
+			continue
+		}
+		agent, err := alice.Agent(t.Context(), a.AgentID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		info, err := agent.Info(t.Context())
+		if held, _ := info.Config.Caps.Set(); err != nil || held.String() != want || a.Status != "SLEEPING" {
+			t.Errorf("agent %s, whose capabilities changed since: %s, %v, %s, want %s", a.AgentID, held, err, a.Status, want)
+		}
+		delete(changed, a.AgentID)
+	}
+	if len(changed) > 0 {
+		t.Errorf("these are gone: %v", changed)
 	}
 	if want := "erin SLEEPING, frank SUSPENDED, grace SUSPENDED"; err != nil || strings.Join(are, ", ") != want {
 		t.Errorf("agents: %s, %v; want %s, as the others have ended", are, err, want)
