@@ -89,6 +89,19 @@ func (c *Caller) key() ucan.DID {
 	return c.Host.Key
 }
 
+// signs reports whether a caller's key is still that of the agent, or of the host, as they are now: a
+// change is of who has their keys when it is made. Those at a URL were looked up with the request.
+func (c *Caller) signs(a *Agent, h *Host) error {
+	was, is, urlWas, url := c.Host.Key, h.Key, c.Host.JWKS, h.JWKS
+	if c.Agent != nil {
+		was, is, urlWas, url = c.Agent.Key, a.Key, c.Agent.JWKS, a.JWKS
+	}
+	if urlWas != url || url == "" && was != is {
+		return errUnverified
+	}
+	return nil
+}
+
 func (c *Caller) unrevoked() error {
 	if c.Host.Status == Revoked && c.Agent == nil {
 		return refuse(hostRevoked, "the host was revoked, for good")

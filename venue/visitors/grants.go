@@ -165,6 +165,34 @@ func (r *Room) issue(ctx context.Context, c *change, a *Agent, g *Grant, by ucan
 	if !until.IsZero() && until.Before(end) {
 		end, g.Expires = until, until.Unix()
 	}
+	if err := r.sign(ctx, c, a, g, list, end); err != nil {
+		return err
+	}
+	g.Status, g.By, g.Constraints = Active, by, limits
+	return nil
+}
+
+// renew signs the delegations of a grant for the key that its agent has now, in the place of those
+// that it has: they give what these give, as long as these do.
+func (r *Room) renew(ctx context.Context, c *change, a *Agent, g *Grant) error {
+	var list []caps.Capability
+	var end time.Time
+	for _, cid := range g.Tokens {
+		l, err := r.Verifier.Store.Get(ctx, cid)
+		if err != nil {
+			return err
+		}
+		if list = append(list, l.Capabilities()...); end.IsZero() || l.Expires().Before(end) {
+			end = l.Expires()
+		}
+		c.ended = append(c.ended, delegation{a.User, cid})
+	}
+	owner := a.User.String()
+	return r.sign(ctx, c, a, g, slices.Collect(caps.Of(list...).SeenBy(owner, owner).All()), end)
+}
+
+// sign signs the delegations of a grant with the key of the agent's user.
+func (r *Room) sign(ctx context.Context, c *change, a *Agent, g *Grant, list []caps.Capability, end time.Time) error {
 	key, err := r.Keys.Of(ctx, a.User)
 	if err != nil {
 		return err
@@ -181,7 +209,6 @@ func (r *Room) issue(ctx context.Context, c *change, a *Agent, g *Grant, by ucan
 		g.Tokens = append(g.Tokens, l.CID)
 		c.signed = append(c.signed, delegation{a.User, l.CID})
 	}
-	now := r.Now().UnixMilli()
-	g.Status, g.By, g.Constraints, g.Updated = Active, by, limits, now
+	g.Updated = r.Now().UnixMilli()
 	return nil
 }

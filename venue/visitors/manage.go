@@ -24,8 +24,12 @@ func (r *Room) mine(ctx context.Context, by *Caller, id string) (*Agent, *Host, 
 		return nil, nil, errNoAgent
 	}
 	a, h, err := r.agent(ctx, id)
-	if err == nil && (a == nil || a.Host != by.Host.ID) {
+	switch {
+	case err != nil:
+	case a == nil || a.Host != by.Host.ID:
 		err = errNoAgent
+	default:
+		err = by.signs(a, h)
 	}
 	return a, h, err
 }

@@ -67,6 +67,9 @@ func (r *Room) asNow(ctx context.Context, c *Caller) error {
 	case h == nil, isNew && (h.Key != c.Host.Key || h.JWKS != c.Host.JWKS):
 		return errUnverified
 	}
+	if err := c.signs(nil, h); err != nil {
+		return err
+	}
 	c.Host = h
 	return c.unrevoked()
 }

@@ -100,6 +100,11 @@ func (r *Room) RevokeHost(ctx context.Context, by *Caller, who ucan.DID, id stri
 		if h == nil || by == nil && !r.mayEnd(h.User, who) {
 			return errNoHost
 		}
+		if by != nil {
+			if err := by.signs(nil, h); err != nil {
+				return err
+			}
+		}
 		if h.Status == Revoked {
 			return nil
 		}
