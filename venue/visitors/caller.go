@@ -73,13 +73,35 @@ func (r *Room) Signed(ctx context.Context, req *Request) error {
 
 // fresh counts a request of a caller, and lets its JWT through once.
 func (r *Room) fresh(ctx context.Context, c *Caller) error {
-	key := c.key()
-	if err := r.rates.request(key.String(), r.Now()); err != nil {
+	if err := r.Take(c); err != nil {
 		return err
 	}
-	err := r.once(ctx, key, c.token)
+	err := r.once(ctx, c.key(), c.token)
 	c.fresh = err == nil
 	return err
+}
+
+// Take counts one more request of a caller, also for what one request does more than once: by who it
+// is, whichever key it has, and of those for whom nobody answers all together, with guests.
+func (r *Room) Take(c *Caller) error {
+	if err := r.rates.request(c.name(), r.Now()); err != nil {
+		return err
+	}
+	if c.Host.User.IsZero() {
+		return r.Guest()
+	}
+	return nil
+}
+
+// name is the id of the agent or the host, and the key of a host that has none yet.
+func (c *Caller) name() string {
+	switch {
+	case c.Agent != nil:
+		return c.Agent.ID
+	case c.Host.ID != "":
+		return c.Host.ID
+	}
+	return c.Host.Key.String()
 }
 
 func (c *Caller) key() ucan.DID {

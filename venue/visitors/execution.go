@@ -135,7 +135,7 @@ func (r *Room) Job(ctx context.Context, req *Request, run string) (by *Caller, c
 	}
 	mine := by.Agent != nil && j.Agent == by.Agent.ID && j.Owner == by.Agent.User.String()
 	if mine && j.JTI == by.token.ID && r.Now().Unix() <= j.Expires {
-		err = r.rates.request(by.key().String(), r.Now())
+		err = r.Take(by)
 	} else {
 		err = r.fresh(ctx, by)
 	}

@@ -38,7 +38,9 @@ type Options struct {
 	Resolve  func(ctx context.Context, auth tools.Authority, ref string) (*tools.Operation, error)
 	Verifier *ucan.Verifier
 	// Once lets a token through of whose signer that id was not seen before, until it ends.
-	Once      func(ctx context.Context, signer ucan.DID, id string, expires time.Time) (fresh bool, err error)
+	Once func(ctx context.Context, signer ucan.DID, id string, expires time.Time) (fresh bool, err error)
+	// Guest counts a request of somebody for whom nobody answers, with those of guests.
+	Guest     func() error
 	Approvals *approvals.Room
 	// Withdraw revokes a token that a principal of the venue issued.
 	Withdraw func(ctx context.Context, principal ucan.DID, token ucan.CID) error
