@@ -95,6 +95,9 @@ func (r *Room) Still(ctx context.Context, id, capability string) error {
 	if err := r.active(a, h); err != nil {
 		return err
 	}
+	if r.set.Load().grant[capability] == nil {
+		return refuse(notGranted, "there is no capability %s any more", value.Quote(capability))
+	}
 	if len(r.held(ctx, a, capability)) == 0 {
 		return refuse(grantRevoked, "the grant of %s was revoked", capability)
 	}

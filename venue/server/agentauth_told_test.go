@@ -1,0 +1,59 @@
+package server_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// What came of an execute is told as long as the venue offers the capability.
+func TestWhatIsOfferedNoMoreIsNotTold(t *testing.T) {
+	w := visitorOpen(t, nil)
+	a := w.host().approved(object{"capabilities": []any{"read_slowly"}})
+	status, out := a.execute("read_slowly", object{"path": "w/accounts/one"})
+	if status != http.StatusAccepted {
+		t.Fatalf("execute: %d %v", status, out)
+	}
+	path := strings.TrimPrefix(out["status_url"].(string), w.server.URL)
+	for status == http.StatusAccepted {
+		status, out = w.get(path, a.jwt(nil))
+	}
+	if status != http.StatusOK || out["status"] != "completed" {
+		t.Fatalf("the job: %d %v", status, out)
+	}
+	w.offers("    - {name: read_slowly, operation: 'covia:read', caps: [{with: w/accounts/, can: crud/read}], answer: async}\n", "")
+	status, out = w.get(path, a.jwt(nil))
+	w.want("of what is offered no more", status, out, http.StatusForbidden, "capability_not_granted")
+}
+
+// A service is told of those grants alone that the JWT before it lets be used.
+func TestIntrospectionKeepsToTheClaim(t *testing.T) {
+	w := visitorOpen(t, nil)
+	secret := "a secret of the bank"
+	if err := w.alice.user.SetSecret(t.Context(), "BANK", secret); err != nil {
+		t.Fatal(err)
+	}
+	a := w.host().approved(object{"capabilities": []any{"read_account", "write_account", "elsewhere"}})
+	for _, tc := range []struct {
+		claims object
+		want   string
+	}{
+		{nil, "read_account write_account elsewhere"},
+		{object{"capabilities": []any{"elsewhere"}, "aud": "https://bank.example.org/run"}, "elsewhere"},
+		{object{"capabilities": []any{"read_account", "pay"}}, "read_account"},
+		{object{"capabilities": []any{}}, ""},
+	} {
+		status, out := w.post("/agent/introspect", secret, object{"token": a.jwt(tc.claims)})
+		list, _ := out["agent_capability_grants"].([]any)
+		var names []string
+		for _, one := range list {
+			names = append(names, one.(object)["capability"].(string))
+		}
+		if got := strings.Join(names, " "); status != http.StatusOK || out["active"] != true || got != tc.want {
+			t.Errorf("of %v: %d %v, want %q", tc.claims, status, out, tc.want)
+		}
+	}
+	if status, out := a.execute("read_account", object{"path": "w/accounts/one"}); status != http.StatusOK {
+		t.Errorf("afterwards: %d %v", status, out)
+	}
+}
