@@ -57,3 +57,35 @@ func TestIntrospectionKeepsToTheClaim(t *testing.T) {
 		t.Errorf("afterwards: %d %v", status, out)
 	}
 }
+
+// A JWT that is for some capabilities gives whoever bears it no other: it changes nothing of its
+// agent, and is told of no other's jobs.
+func TestAClaimChangesNothing(t *testing.T) {
+	w := visitorOpen(t, nil)
+	a := w.host().approved(object{"capabilities": []any{"read_account", "read_slowly"}})
+	next := visitorNewKey()
+	for path, body := range map[string]object{
+		"/agent/rotate-key":         {"agent_id": a.id, "public_key": next.public},
+		"/agent/request-capability": {"capabilities": []any{"write_account"}},
+		"/agent/revoke-capability":  {"agent_id": a.id, "capabilities": []any{"read_slowly"}},
+		"/agent/revoke":             {"agent_id": a.id},
+	} {
+		for _, claim := range [][]any{{"read_account"}, {}} {
+			status, out := w.post(path, a.jwt(object{"capabilities": claim}), body)
+			w.want(path, status, out, http.StatusForbidden, "capability_not_granted")
+		}
+	}
+	status, out := a.execute("read_slowly", object{"path": "w/accounts/one"})
+	if status != http.StatusAccepted {
+		t.Fatalf("the agent is as it was: %d %v", status, out)
+	}
+	path := strings.TrimPrefix(out["status_url"].(string), w.server.URL)
+	status, out = w.get(path, a.jwt(object{"capabilities": []any{"read_account"}}))
+	w.want("a job", status, out, http.StatusForbidden, "capability_not_granted")
+	if status, out := w.get(path, a.jwt(object{"capabilities": []any{"read_slowly"}})); status != http.StatusOK && status != http.StatusAccepted {
+		t.Errorf("its own job: %d %v", status, out)
+	}
+	if status, out := w.get("/agent/status", a.jwt(object{"capabilities": []any{"read_account"}})); status != http.StatusOK {
+		t.Errorf("its status: %d %v", status, out)
+	}
+}

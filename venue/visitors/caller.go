@@ -46,6 +46,20 @@ func (c *Caller) claims(capability string) bool {
 	return c.token.Capabilities == nil || slices.Contains(*c.token.Capabilities, capability)
 }
 
+// unclaimed says so of a capability that the JWT does not let be used.
+func (c *Caller) unclaimed(capability string) error {
+	return refuse(notGranted, "the JWT does not let %s be used: its capabilities claim leaves it out", value.Quote(capability))
+}
+
+// mayChange reports why a caller changes nothing: its JWT is for capabilities alone, and by another key
+// or more grants whoever bears it would have more.
+func (c *Caller) mayChange() error {
+	if c.Agent != nil && c.token.Capabilities != nil {
+		return refuse(notGranted, "the JWT is for the capabilities that it names, and changes nothing: sign one without the claim capabilities")
+	}
+	return nil
+}
+
 // errNoToken says that a request needs a JWT and has none.
 var errNoToken = refuse(Unauthorized, "send a JWT in the header, Authorization: Bearer; the discovery document says how to get in")
 

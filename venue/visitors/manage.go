@@ -86,6 +86,9 @@ func (r *Room) polled(ctx context.Context, a *Agent) error {
 
 // Ask has an active agent ask for more. A person answers, whatever the host may have.
 func (r *Room) Ask(ctx context.Context, by *Caller, in Asking) (out *Registered, err error) {
+	if err := by.mayChange(); err != nil {
+		return nil, err
+	}
 	s := r.set.Load()
 	if len(in.Capabilities) == 0 {
 		return nil, refuse(InvalidRequest, "capabilities is empty: name what the agent asks for")
