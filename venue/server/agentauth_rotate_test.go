@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"maps"
@@ -153,5 +154,33 @@ func TestAKeyThatWasReplacedChangesNothing(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// What was signed for a key gives nothing once another has taken its place, also where the venue was
+// stopped before it was revoked.
+func TestAKeyThatWasReplacedHasNothing(t *testing.T) {
+	w := visitorOpen(t, nil)
+	a := w.host().approved(object{"capabilities": []any{"write_account"}})
+	write := func(k *key) error {
+		in := object{"path": w.alice.user.DID().String() + "/w/accounts/one", "value": 2}
+		_, err := w.itself(k).Invoke(t.Context(), "covia:write", in)
+		return err
+	}
+	if err := write(a.key); err != nil {
+		t.Fatal(err)
+	}
+	room := w.venue.Visitors()
+	withdraw := room.Withdraw
+	room.Withdraw = func(context.Context, ucan.DID, ucan.CID) error { return errors.New("the venue is stopped") }
+	next := visitorNewKey()
+	status, out := w.post("/agent/rotate-key", a.jwt(nil), object{"public_key": next.public})
+	w.want("rotate", status, out, http.StatusInternalServerError, "internal_error")
+	room.Withdraw = withdraw
+	if err := write(a.key); err == nil {
+		t.Error("the key from before writes")
+	}
+	if err := write(next); err != nil {
+		t.Errorf("the key in its place: %v", err)
 	}
 }

@@ -62,12 +62,13 @@ func (r *Room) Live(ctx context.Context, life tools.Life) (caps.Set, ucan.DID) {
 	return caps.Of(all...), owner
 }
 
-// Signs is what a token gives that names the life of a visitor: while that is active and the user
-// issued it, what the grants give now, as [Room.Live] has it, and nothing else. Where the agent's
-// keys are at a URL it gives nothing: only Agent-Auth looks whether the key still stands there.
-func (r *Room) Signs(ctx context.Context, issuer ucan.DID, life tools.Life) (caps.Set, ucan.DID) {
+// Signs is what a token gives that names the life of a visitor: while that is active, and the user
+// issued it for the key that the agent has now, what the grants give now, as [Room.Live] has it, and
+// nothing else. Where the agent's keys are at a URL it gives nothing: only Agent-Auth looks whether
+// the key still stands there.
+func (r *Room) Signs(ctx context.Context, issuer, audience ucan.DID, life tools.Life) (caps.Set, ucan.DID) {
 	a, owner := r.ofLife(ctx, life)
-	if a == nil || issuer != owner || a.JWKS != "" {
+	if a == nil || issuer != owner || audience != a.Key || a.JWKS != "" {
 		return caps.Set{}, owner
 	}
 	return r.Live(ctx, life)
