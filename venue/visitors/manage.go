@@ -198,12 +198,12 @@ func (r *Room) reactivate(ctx context.Context, c *change, a *Agent) error {
 	c.end(a, Revoked, r.Now(), every)
 	r.activate(a)
 	if a.Mode == Autonomous && s.Autonomous == nil {
-		return refuse(unsupportedMode, "this venue lets no autonomous agents in any more")
+		return errNotAutonomous
 	}
 	for i := range s.Capabilities {
 		one := &s.Capabilities[i]
 		limits, had := defaults[one.Name]
-		if a.Mode == delegated && !one.Default || a.Mode == Autonomous && !had {
+		if a.Mode == delegated && !one.Default || a.Mode == Autonomous && !(had && s.isLent(a, one.Name)) {
 			continue
 		}
 		if err := r.giveDefault(ctx, c, a, &Wanted{one.Name, limits}, a.Reason); err != nil {

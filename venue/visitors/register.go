@@ -232,10 +232,15 @@ func (r *Room) register(ctx context.Context, c *change, by *Caller, key ucan.DID
 	return out, nil
 }
 
+var errNotAutonomous = refuse(unsupportedMode, "this venue lets no autonomous agents in any more")
+
 // autonomous activates an agent that nobody approves, within what the configuration allows.
 func (r *Room) autonomous(ctx context.Context, c *change, a *Agent, h *Host, in *Registration) (err error) {
 	s := r.set.Load()
-	if !h.User.IsZero() {
+	switch {
+	case s.Autonomous == nil:
+		return errNotAutonomous
+	case !h.User.IsZero():
 		return refuse(unsupportedMode, "the host acts for a person: its agents are delegated ones")
 	}
 	wanted := in.Capabilities
@@ -249,9 +254,7 @@ func (r *Room) autonomous(ctx context.Context, c *change, a *Agent, h *Host, in 
 			wanted = append(wanted, Wanted{Name: name})
 		}
 	}
-	if a.User, err = r.Keys.User(ctx, s.Autonomous.Owner); err != nil {
-		return err
-	}
+	a.User = s.lender
 	r.activate(a)
 	if h.Status == Pending {
 		h.Status = Active
