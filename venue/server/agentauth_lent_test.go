@@ -2,10 +2,13 @@ package server_test
 
 import (
 	"net/http"
+	"regexp"
+	"strings"
 	"testing"
 	"time"
 
 	"usher/venue"
+	"usher/venue/config"
 )
 
 // An agent that nobody has approved has what the configuration gives such agents now, and of whom.
@@ -46,6 +49,40 @@ func TestAgentsOfNobodyHaveWhatIsGivenNow(t *testing.T) {
 				denied("and it is given again, after that")
 			} else {
 				w.want("it goes on", status, out, http.StatusBadRequest, "unsupported_mode")
+			}
+		})
+	}
+}
+
+// What an agent of an approved host has without asking it has as long as that is given so; what a
+// person has approved stays.
+func TestDefaultsAreThoseOfNow(t *testing.T) {
+	for name, now := range map[string]string{"asked for": "public: true", "asked for with a sign-in": "public: true, approval: session"} {
+		t.Run(name, func(t *testing.T) {
+			w := visitorOpen(t, nil)
+			h := w.host()
+			approved := h.approved(object{"capabilities": []any{"read_account"}})
+			a := h.approved2(object{"capabilities": []any{"read_account"}})
+			read := object{"path": "w/accounts/one"}
+			if status, out := a.execute("read_account", read); status != http.StatusOK {
+				t.Fatalf("a default: %d %v", status, out)
+			}
+			cfg, err := config.Parse("usher.yaml", []byte(regexp.MustCompile(`default: true, public: true|(?m)^  autonomous: .*$`).ReplaceAllStringFunc(settings, func(old string) string {
+				if strings.HasPrefix(old, "default") {
+					return now
+				}
+				return ""
+			})))
+			if err == nil {
+				err = w.venue.Configure(t.Context(), cfg)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			status, out := a.execute("read_account", read)
+			w.want("what is no default any more", status, out, http.StatusForbidden, "grant_revoked")
+			if status, out := approved.execute("read_account", read); status != http.StatusOK {
+				t.Errorf("what a person has approved: %d %v", status, out)
 			}
 		})
 	}

@@ -127,13 +127,17 @@ func (r *Room) worth(ctx context.Context, a *Agent, g *Grant) (w worth, err erro
 // isLent reports whether an agent may have a capability that nobody has approved: as the configuration
 // says now, and for whom.
 func (s *settings) isLent(a *Agent, capability string) bool {
-	return s.Autonomous != nil && a.User == s.lender && slices.Contains(s.Autonomous.Capabilities, capability)
+	if a.Mode == Autonomous {
+		return s.Autonomous != nil && a.User == s.lender && slices.Contains(s.Autonomous.Capabilities, capability)
+	}
+	of := s.grant[capability]
+	return of != nil && of.Default
 }
 
 // stands reports whether a grant is active, and none of its tokens was revoked or has ended. One that
-// nobody has approved stands as long as the configuration gives it.
+// came without asking stands as long as the configuration gives it so.
 func (r *Room) stands(ctx context.Context, a *Agent, g *Grant) bool {
-	if r.standing(g) != Active || len(g.Tokens) == 0 || a.Mode == Autonomous && !r.set.Load().isLent(a, g.Capability) {
+	if r.standing(g) != Active || len(g.Tokens) == 0 || g.Default && !r.set.Load().isLent(a, g.Capability) {
 		return false
 	}
 	for _, cid := range g.Tokens {
