@@ -1,9 +1,13 @@
 package server_test
 
 import (
+	"errors"
 	"net/http"
 	"strings"
 	"testing"
+	"time"
+
+	"usher/venue/visitors"
 )
 
 // What came of an execute is told as long as the venue offers the capability.
@@ -87,5 +91,26 @@ func TestAClaimChangesNothing(t *testing.T) {
 	}
 	if status, out := w.get("/agent/status", a.jwt(object{"capabilities": []any{"read_account"}})); status != http.StatusOK {
 		t.Errorf("its status: %d %v", status, out)
+	}
+}
+
+// A guest, of whom there are as many as anybody makes keys, is told of no code whether it is one.
+func TestGuestsGuessNoCodes(t *testing.T) {
+	w := visitorOpen(t, nil)
+	a, _ := w.host().register(nil)
+	guest := visitors.Person{DID: w.itself(visitorNewKey()).DID(), Since: time.Now()}
+	for what, which := range map[string]visitors.Which{
+		"that is one":  {Code: code(a.was)},
+		"that is none": {Code: "AAAA-AAAA", Agent: a.id},
+	} {
+		for range 6 {
+			_, err := w.venue.Visitors().Find(t.Context(), guest, which)
+			if refused, is := errors.AsType[*visitors.Refusal](err); !is || refused.Code != visitors.Unauthorized {
+				t.Errorf("a code %s: %v", what, err)
+			}
+		}
+	}
+	if status, out := w.alice.answer(object{"agent_id": a.id, "user_code": code(a.was), "action": "approve"}); status != http.StatusOK {
+		t.Errorf("a user of the venue: %d %v", status, out)
 	}
 }
