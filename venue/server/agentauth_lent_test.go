@@ -87,3 +87,18 @@ func TestDefaultsAreThoseOfNow(t *testing.T) {
 		})
 	}
 }
+
+// An agent that registers again as one that nobody approves waits for nobody: its code is dead.
+func TestAnAgentOfNobodyWaitsForNobody(t *testing.T) {
+	w := visitorOpen(t, nil)
+	h := w.host()
+	a, _ := h.register(nil)
+	if status, out := h.registerKey(a.key, object{"mode": "autonomous"}); status != http.StatusOK || out["status"] != "active" {
+		t.Fatalf("it registers again: %d %v", status, out)
+	}
+	status, out := w.alice.answer(object{"agent_id": a.id, "user_code": code(a.was), "action": "approve"})
+	w.want("the code from before", status, out, http.StatusForbidden, "invalid_user_code")
+	if status, out := a.execute("read_account", object{"path": "w/accounts/one"}); status != http.StatusOK {
+		t.Errorf("the agent: %d %v", status, out)
+	}
+}

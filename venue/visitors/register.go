@@ -254,6 +254,9 @@ func (r *Room) autonomous(ctx context.Context, c *change, a *Agent, h *Host, in 
 			wanted = append(wanted, Wanted{Name: name})
 		}
 	}
+	if err := r.forget(ctx, c, a); err != nil { // where it was to be approved before
+		return err
+	}
 	a.User = s.lender
 	r.activate(a)
 	if h.Status == Pending {
