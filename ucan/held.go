@@ -44,7 +44,7 @@ func (v *Verifier) Holdings(ctx context.Context, caller, owner DID, most int) ([
 				if err != nil {
 					return nil, fmt.Errorf("list capabilities: %w", err)
 				}
-				grants = v.within(ctx, grants, &grants[i], signedBy{signed.Issuer, refused.Detail}, caller)
+				grants = v.within(ctx, grants, &grants[i], signedBy{signed.Issuer, signed.Audience, refused.Detail}, caller)
 			}
 			continue
 		}
@@ -166,7 +166,7 @@ func appendGrant(list []grant, g grant) []grant {
 
 // within appends the parts of g that an agent holds.
 func (v *Verifier) within(ctx context.Context, list []grant, g *grant, by signedBy, caller DID) []grant {
-	set, principal := v.Signer(ctx, by.issuer, by.agent)
+	set, principal := v.Signer(ctx, by.issuer, by.audience, by.agent)
 	for c := range caps.Of(g.shown).In(principal.s).Intersect(set).SeenBy(caller.s, principal.s).All() {
 		if part, err := newGrant(c.With(), string(c.Can())); err == nil && part.owner == g.owner && !c.Denies() {
 			list = appendGrant(list, part)

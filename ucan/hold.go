@@ -81,7 +81,7 @@ func (s *search) counts(ctx context.Context, l *Link, height int) bool {
 		}
 	}
 	for _, agent := range l.Agents {
-		if s.v.Signer != nil && !s.agentHolds(ctx, signedBy{l.Issuer, agent}) {
+		if s.v.Signer != nil && !s.agentHolds(ctx, signedBy{l.Issuer, l.Audience, agent}) {
 			return s.fail(ErrAgent, l, agent, height)
 		}
 	}
@@ -92,7 +92,7 @@ func (s *search) counts(ctx context.Context, l *Link, height int) bool {
 func (s *search) agentHolds(ctx context.Context, by signedBy) bool {
 	holds, known := s.agents[by]
 	if !known {
-		set, principal := s.v.Signer(ctx, by.issuer, by.agent)
+		set, principal := s.v.Signer(ctx, by.issuer, by.audience, by.agent)
 		d := set.Check(caps.Need(string(s.need.can), absolute(s.need.owner, s.need.path)).In(principal.s))
 		if d.Open() {
 			d = d.Settle(caps.Facts{Now: s.now, Input: s.decoded()})

@@ -67,10 +67,10 @@ type state struct {
 	revoked uint64
 }
 
-// signedBy is an agent, with the issuer of the token that it signed.
+// signedBy is an agent, with the issuer and the audience of the token that it signed.
 type signedBy struct {
-	issuer DID
-	agent  string
+	issuer, audience DID
+	agent            string
 }
 
 // scratch is kept between searches, so that one with everything in memory

@@ -160,7 +160,7 @@ func TestWhatAnAgentSignedOnTerms(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w.v.Signer = func(context.Context, DID, string) (caps.Set, DID) { return set, w.alice.DID() }
+		w.v.Signer = func(context.Context, DID, DID, string) (caps.Set, DID) { return set, w.alice.DID() }
 		links, err := w.issuer(w.alice).Delegate(t.Context(), Delegation{
 			Audience: w.bob.DID(), Expires: noon.Add(time.Hour), Capabilities: []caps.Capability{caps.MustCapability("w/", "crud")}, Agents: []string{"life"},
 		})

@@ -27,9 +27,9 @@ type Verifier struct {
 	Store *Store // tokens and revocations; nil verifies Query.Tokens alone
 	// Signer returns what an agent that signed a token holds now, in the words of a
 	// principal: such a token counts as far as that goes. It is given the issuer of the
-	// token, with whose key the agent signed, and the name of the agent's life, see
-	// [Delegation.Agents]. nil takes every agent to hold all.
-	Signer func(ctx context.Context, issuer DID, agent string) (set caps.Set, principal DID)
+	// token, with whose key the agent signed, whom it is made out to, and the name of the
+	// agent's life, see [Delegation.Agents]. nil takes every agent to hold all.
+	Signer func(ctx context.Context, issuer, audience DID, agent string) (set caps.Set, principal DID)
 	Limits Limits // of chains and lifetimes
 
 	brought map[CID][]DID // who revoked a token, by revocations that are heeded

@@ -22,13 +22,13 @@ func (v *Venue) mayRoot(owner, issuer ucan.DID) bool {
 // signer returns what an agent holds that signed a token. What a key of this venue
 // signed, an agent of this venue did, also one of a principal whose key is elsewhere.
 // Of another venue's agent nothing is known here: its venue bounds it.
-func (v *Venue) signer(ctx context.Context, issuer ucan.DID, agent string) (caps.Set, ucan.DID) {
+func (v *Venue) signer(ctx context.Context, issuer, audience ucan.DID, agent string) (caps.Set, ucan.DID) {
 	owner, err := ucan.ParseDID(tools.Life(agent).Owner())
 	if err != nil {
 		return caps.Set{}, ucan.DID{}
 	}
 	if visitors.IsLife(tools.Life(agent)) && v.keys.Hosts(issuer) {
-		return v.lives.visitors.Signs(ctx, issuer, tools.Life(agent))
+		return v.lives.visitors.Signs(ctx, issuer, audience, tools.Life(agent))
 	}
 	if issuer != v.DID() && !v.keys.Hosts(issuer) && !v.keys.Hosts(owner) {
 		return caps.Unrestricted(), owner

@@ -177,7 +177,7 @@ func (v *Venue) start(ctx context.Context, o *Options) (err error) {
 	v.abroad, v.others = v.newAbroad(), a2a.New(v.now, v.auth.MayReach)
 	v.lives.visitors = visitors.New(visitors.Options{
 		Store: v.store.Under(""), Ledger: v.ledger, Keys: v.keys, Mint: v.mint, Resolve: v.gate.Resolve, Verifier: v.verifier,
-		Approvals: v.approvals, Once: v.auth.Once, Withdraw: v.desk.Revoke, Secret: v.readSecret,
+		Approvals: v.approvals, Once: v.auth.Once, Guest: v.auth.TakeGuest, Withdraw: v.desk.Revoke, Secret: v.readSecret,
 		Key: v.keys.Derive("codes of visitors"), Now: v.now, NewID: v.newID, Rand: v.random, Logger: v.log,
 	})
 	v.agents = agents.New(agents.Options{

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"iter"
 
 	"usher/caps"
@@ -13,6 +14,7 @@ import (
 	"usher/venue/agents"
 	"usher/venue/config"
 	"usher/venue/runs"
+	"usher/venue/store/journal"
 	"usher/venue/visitors"
 )
 
@@ -45,7 +47,14 @@ func (v *Venue) visited(ctx context.Context, c *config.Config) error {
 	if err != nil {
 		return err
 	}
-	return v.lives.visitors.Set(owner, c.AgentAuth)
+	var lender ucan.DID
+	if of := c.AgentAuth.Autonomous; of != nil {
+		lender, err = v.keys.User(ctx, of.Owner)
+		if err != nil && !errors.Is(err, journal.ErrReadOnly) { // by which nobody is made, and nobody let in
+			return err
+		}
+	}
+	return v.lives.visitors.Set(owner, lender, c.AgentAuth)
 }
 
 // Visit is the principal of a visitor's call: it acts for its user, within its grants.

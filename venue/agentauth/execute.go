@@ -96,7 +96,7 @@ func (c *call) batch() error {
 	list := make([]map[string]any, len(in.Requests))
 	for i := range in.Requests {
 		one := &in.Requests[i]
-		out, err := c.one(one)
+		out, err := c.one(i, one)
 		c.capability = one.Capability
 		said := map[string]any{"id": one.ID}
 		if err != nil {
@@ -120,7 +120,12 @@ func itemName(i int, in *item) string {
 	return string(raw)
 }
 
-func (c *call) one(in *item) (json.RawMessage, error) {
+func (c *call) one(i int, in *item) (json.RawMessage, error) {
+	if i > 0 { // the first is the request itself
+		if err := c.face.room.Take(c.by); err != nil {
+			return nil, err
+		}
+	}
 	p, x, err := c.visit(in)
 	if err != nil {
 		return nil, err
@@ -187,9 +192,15 @@ func failure(rec *runs.Record) *visitors.Refusal {
 
 var errStream = &visitors.Refusal{Code: visitors.LimitExceeded, Message: "the stream has lasted as long as one may: execute it again"}
 
+// host is whose the streams of an agent are: all of one host count together, however many register,
+// by whichever keys.
+type host string
+
+func (h host) String() string { return string(h) }
+
 // stream sends the events of a run until that has ended, or the agent may no more.
 func (c *call) stream(p *venue.Principal, x *visitors.Execution) error {
-	done, err := c.face.door.Streams.Begin(c.by.Agent.Key, c.by.Agent.Mode == visitors.Autonomous)
+	done, err := c.face.door.Streams.Begin(host(c.by.Host.ID), c.by.Agent.Mode == visitors.Autonomous)
 	if err != nil {
 		return err
 	}

@@ -29,10 +29,19 @@ func newRates(most, guests int) *rates {
 func (r *Room) Take(id *Identity) error {
 	now := r.Now()
 	switch {
-	case id.Guest && !r.rates.guests.AllowN(now, 1):
-		return fault.New(fault.RateLimited, fmt.Sprintf("guests make more than %d requests a second together: try again in a moment, or become a user (auth.known in the configuration)", r.rates.guests.Burst()))
-	case !id.Guest && r.rates.most != 0 && !r.rates.each.Take(id.Authority.Owner().String(), now):
+	case id.Guest:
+		return r.TakeGuest()
+	case r.rates.most != 0 && !r.rates.each.Take(id.Authority.Owner().String(), now):
 		return fault.New(fault.RateLimited, fmt.Sprintf("you make more than %d requests a second, the most that one user or agent may (auth.requests in the configuration): try again in a moment", r.rates.most))
+	}
+	return nil
+}
+
+// TakeGuest counts a request of a guest, or of somebody else for whom nobody answers, or says that too
+// many came.
+func (r *Room) TakeGuest() error {
+	if !r.rates.guests.AllowN(r.Now(), 1) {
+		return fault.New(fault.RateLimited, fmt.Sprintf("guests make more than %d requests a second together: try again in a moment, or become a user (auth.known in the configuration)", r.rates.guests.Burst()))
 	}
 	return nil
 }

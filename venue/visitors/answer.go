@@ -45,8 +45,12 @@ var errTooMany = refuse(RateLimited, "too many wrong codes: wait for five minute
 // stands in their approvals.
 type Which struct{ Agent, Code, Request string }
 
-// Find returns what a person is asked. A code that is nobody's counts.
+// Find returns what a person is asked. A code that is nobody's counts, and who could not answer guesses
+// none: of guests there are as many as anybody makes keys.
 func (r *Room) Find(ctx context.Context, who Person, which Which) (*Question, error) {
+	if !r.Keys.Hosts(who.DID) {
+		return nil, errNoUser
+	}
 	q, err := r.find(ctx, who, which)
 	return q, r.guessed(ctx, who, which.Agent, err)
 }

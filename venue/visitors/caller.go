@@ -46,6 +46,20 @@ func (c *Caller) claims(capability string) bool {
 	return c.token.Capabilities == nil || slices.Contains(*c.token.Capabilities, capability)
 }
 
+// unclaimed says so of a capability that the JWT does not let be used.
+func (c *Caller) unclaimed(capability string) error {
+	return refuse(notGranted, "the JWT does not let %s be used: its capabilities claim leaves it out", value.Quote(capability))
+}
+
+// mayChange reports why a caller changes nothing: its JWT is for capabilities alone, and by another key
+// or more grants whoever bears it would have more.
+func (c *Caller) mayChange() error {
+	if c.Agent != nil && c.token.Capabilities != nil {
+		return refuse(notGranted, "the JWT is for the capabilities that it names, and changes nothing: sign one without the claim capabilities")
+	}
+	return nil
+}
+
 // errNoToken says that a request needs a JWT and has none.
 var errNoToken = refuse(Unauthorized, "send a JWT in the header, Authorization: Bearer; the discovery document says how to get in")
 
@@ -73,13 +87,35 @@ func (r *Room) Signed(ctx context.Context, req *Request) error {
 
 // fresh counts a request of a caller, and lets its JWT through once.
 func (r *Room) fresh(ctx context.Context, c *Caller) error {
-	key := c.key()
-	if err := r.rates.request(key.String(), r.Now()); err != nil {
+	if err := r.Take(c); err != nil {
 		return err
 	}
-	err := r.once(ctx, key, c.token)
+	err := r.once(ctx, c.key(), c.token)
 	c.fresh = err == nil
 	return err
+}
+
+// Take counts one more request of a caller, also for what one request does more than once: by who it
+// is, whichever key it has, and of those for whom nobody answers all together, with guests.
+func (r *Room) Take(c *Caller) error {
+	if err := r.rates.request(c.name(), r.Now()); err != nil {
+		return err
+	}
+	if c.Host.User.IsZero() {
+		return r.Guest()
+	}
+	return nil
+}
+
+// name is the id of the agent or the host, and the key of a host that has none yet.
+func (c *Caller) name() string {
+	switch {
+	case c.Agent != nil:
+		return c.Agent.ID
+	case c.Host.ID != "":
+		return c.Host.ID
+	}
+	return c.Host.Key.String()
 }
 
 func (c *Caller) key() ucan.DID {
@@ -87,6 +123,19 @@ func (c *Caller) key() ucan.DID {
 		return c.Agent.Key
 	}
 	return c.Host.Key
+}
+
+// signs reports whether a caller's key is still that of the agent, or of the host, as they are now: a
+// change is of who has their keys when it is made. Those at a URL were looked up with the request.
+func (c *Caller) signs(a *Agent, h *Host) error {
+	was, is, urlWas, url := c.Host.Key, h.Key, c.Host.JWKS, h.JWKS
+	if c.Agent != nil {
+		was, is, urlWas, url = c.Agent.Key, a.Key, c.Agent.JWKS, a.JWKS
+	}
+	if urlWas != url || url == "" && was != is {
+		return errUnverified
+	}
+	return nil
 }
 
 func (c *Caller) unrevoked() error {

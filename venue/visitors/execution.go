@@ -31,7 +31,7 @@ func (r *Room) Execution(ctx context.Context, by *Caller, name string, args json
 	grants := r.held(ctx, a, name)
 	switch {
 	case !by.claims(name):
-		return nil, refuse(notGranted, "the JWT does not let %s be used: its capabilities claim leaves it out", value.Quote(name))
+		return nil, by.unclaimed(name)
 	case c == nil && len(a.Grants) > 0 && r.best(ctx, a, name) != "":
 		return nil, refuse(notGranted, "there is no capability %s any more", name)
 	case c == nil:
@@ -95,6 +95,9 @@ func (r *Room) Still(ctx context.Context, id, capability string) error {
 	if err := r.active(a, h); err != nil {
 		return err
 	}
+	if r.set.Load().grant[capability] == nil {
+		return refuse(notGranted, "there is no capability %s any more", value.Quote(capability))
+	}
 	if len(r.held(ctx, a, capability)) == 0 {
 		return refuse(grantRevoked, "the grant of %s was revoked", capability)
 	}
@@ -135,7 +138,7 @@ func (r *Room) Job(ctx context.Context, req *Request, run string) (by *Caller, c
 	}
 	mine := by.Agent != nil && j.Agent == by.Agent.ID && j.Owner == by.Agent.User.String()
 	if mine && j.JTI == by.token.ID && r.Now().Unix() <= j.Expires {
-		err = r.rates.request(by.key().String(), r.Now())
+		err = r.Take(by)
 	} else {
 		err = r.fresh(ctx, by)
 	}
@@ -144,6 +147,9 @@ func (r *Room) Job(ctx context.Context, req *Request, run string) (by *Caller, c
 	}
 	if err == nil && !mine {
 		err = refuse(jobNotFound, "the agent has begun no such job")
+	}
+	if err == nil && !by.claims(j.Capability) {
+		err = by.unclaimed(j.Capability)
 	}
 	return by, j.Capability, err
 }

@@ -62,12 +62,13 @@ func (r *Room) Live(ctx context.Context, life tools.Life) (caps.Set, ucan.DID) {
 	return caps.Of(all...), owner
 }
 
-// Signs is what a token gives that names the life of a visitor: while that is active and the user
-// issued it, what the grants give now, as [Room.Live] has it, and nothing else. Where the agent's
-// keys are at a URL it gives nothing: only Agent-Auth looks whether the key still stands there.
-func (r *Room) Signs(ctx context.Context, issuer ucan.DID, life tools.Life) (caps.Set, ucan.DID) {
+// Signs is what a token gives that names the life of a visitor: while that is active, and the user
+// issued it for the key that the agent has now, what the grants give now, as [Room.Live] has it, and
+// nothing else. Where the agent's keys are at a URL it gives nothing: only Agent-Auth looks whether
+// the key still stands there.
+func (r *Room) Signs(ctx context.Context, issuer, audience ucan.DID, life tools.Life) (caps.Set, ucan.DID) {
 	a, owner := r.ofLife(ctx, life)
-	if a == nil || issuer != owner || a.JWKS != "" {
+	if a == nil || issuer != owner || audience != a.Key || a.JWKS != "" {
 		return caps.Set{}, owner
 	}
 	return r.Live(ctx, life)
@@ -123,9 +124,20 @@ func (r *Room) worth(ctx context.Context, a *Agent, g *Grant) (w worth, err erro
 	return w, nil
 }
 
-// stands reports whether a grant is active, and none of its tokens was revoked or has ended.
+// isLent reports whether an agent may have a capability that nobody has approved: as the configuration
+// says now, and for whom.
+func (s *settings) isLent(a *Agent, capability string) bool {
+	if a.Mode == Autonomous {
+		return s.Autonomous != nil && a.User == s.lender && slices.Contains(s.Autonomous.Capabilities, capability)
+	}
+	of := s.grant[capability]
+	return of != nil && of.Default
+}
+
+// stands reports whether a grant is active, and none of its tokens was revoked or has ended. One that
+// came without asking stands as long as the configuration gives it so.
 func (r *Room) stands(ctx context.Context, a *Agent, g *Grant) bool {
-	if r.standing(g) != Active || len(g.Tokens) == 0 {
+	if r.standing(g) != Active || len(g.Tokens) == 0 || g.Default && !r.set.Load().isLent(a, g.Capability) {
 		return false
 	}
 	for _, cid := range g.Tokens {
@@ -165,6 +177,34 @@ func (r *Room) issue(ctx context.Context, c *change, a *Agent, g *Grant, by ucan
 	if !until.IsZero() && until.Before(end) {
 		end, g.Expires = until, until.Unix()
 	}
+	if err := r.sign(ctx, c, a, g, list, end); err != nil {
+		return err
+	}
+	g.Status, g.By, g.Constraints = Active, by, limits
+	return nil
+}
+
+// renew signs the delegations of a grant for the key that its agent has now, in the place of those
+// that it has: they give what these give, as long as these do.
+func (r *Room) renew(ctx context.Context, c *change, a *Agent, g *Grant) error {
+	var list []caps.Capability
+	var end time.Time
+	for _, cid := range g.Tokens {
+		l, err := r.Verifier.Store.Get(ctx, cid)
+		if err != nil {
+			return err
+		}
+		if list = append(list, l.Capabilities()...); end.IsZero() || l.Expires().Before(end) {
+			end = l.Expires()
+		}
+		c.ended = append(c.ended, delegation{a.User, cid})
+	}
+	owner := a.User.String()
+	return r.sign(ctx, c, a, g, slices.Collect(caps.Of(list...).SeenBy(owner, owner).All()), end)
+}
+
+// sign signs the delegations of a grant with the key of the agent's user.
+func (r *Room) sign(ctx context.Context, c *change, a *Agent, g *Grant, list []caps.Capability, end time.Time) error {
 	key, err := r.Keys.Of(ctx, a.User)
 	if err != nil {
 		return err
@@ -181,7 +221,6 @@ func (r *Room) issue(ctx context.Context, c *change, a *Agent, g *Grant, by ucan
 		g.Tokens = append(g.Tokens, l.CID)
 		c.signed = append(c.signed, delegation{a.User, l.CID})
 	}
-	now := r.Now().UnixMilli()
-	g.Status, g.By, g.Constraints, g.Updated = Active, by, limits, now
+	g.Updated = r.Now().UnixMilli()
 	return nil
 }

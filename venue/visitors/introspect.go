@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
+	"slices"
 	"strings"
 )
 
@@ -30,7 +31,7 @@ func (r *Room) Service(ctx context.Context, secret string) error {
 }
 
 // Introspect is the agent of a JWT that holds now, made out to this venue or to the location
-// of the one capability that it names. It uses up nothing.
+// of the one capability that it names, with the grants that the JWT lets be used. It uses up nothing.
 func (r *Room) Introspect(ctx context.Context, req *Request) (*Agent, *Host, error) {
 	if t, err := readToken(req.Token); err == nil && t.Capabilities != nil && len(*t.Capabilities) == 1 {
 		if c := r.set.Load().grant[(*t.Capabilities)[0]]; c != nil && c.Location != "" {
@@ -44,6 +45,7 @@ func (r *Room) Introspect(ctx context.Context, req *Request) (*Agent, *Host, err
 	if by.Agent == nil {
 		return nil, nil, errUnverified
 	}
+	by.Agent.Grants = slices.DeleteFunc(by.Agent.Grants, func(g Grant) bool { return !by.claims(g.Capability) })
 	return by.Agent, by.Host, r.active(by.Agent, by.Host)
 }
 

@@ -18,7 +18,7 @@ func TestAListedAgentWithoutAHost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := r.Set(key.DID(), config.AgentAuth{}); err != nil {
+	if err := r.Set(key.DID(), ucan.DID{}, config.AgentAuth{}); err != nil {
 		t.Fatal(err)
 	}
 	a := &Agent{ID: "agt", Host: "hst", Status: Active, Key: key.DID()}

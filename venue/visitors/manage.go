@@ -24,8 +24,12 @@ func (r *Room) mine(ctx context.Context, by *Caller, id string) (*Agent, *Host, 
 		return nil, nil, errNoAgent
 	}
 	a, h, err := r.agent(ctx, id)
-	if err == nil && (a == nil || a.Host != by.Host.ID) {
+	switch {
+	case err != nil:
+	case a == nil || a.Host != by.Host.ID:
 		err = errNoAgent
+	default:
+		err = by.signs(a, h)
 	}
 	return a, h, err
 }
@@ -82,6 +86,9 @@ func (r *Room) polled(ctx context.Context, a *Agent) error {
 
 // Ask has an active agent ask for more. A person answers, whatever the host may have.
 func (r *Room) Ask(ctx context.Context, by *Caller, in Asking) (out *Registered, err error) {
+	if err := by.mayChange(); err != nil {
+		return nil, err
+	}
 	s := r.set.Load()
 	if len(in.Capabilities) == 0 {
 		return nil, refuse(InvalidRequest, "capabilities is empty: name what the agent asks for")
@@ -191,12 +198,12 @@ func (r *Room) reactivate(ctx context.Context, c *change, a *Agent) error {
 	c.end(a, Revoked, r.Now(), every)
 	r.activate(a)
 	if a.Mode == Autonomous && s.Autonomous == nil {
-		return refuse(unsupportedMode, "this venue lets no autonomous agents in any more")
+		return errNotAutonomous
 	}
 	for i := range s.Capabilities {
 		one := &s.Capabilities[i]
 		limits, had := defaults[one.Name]
-		if a.Mode == delegated && !one.Default || a.Mode == Autonomous && !had {
+		if a.Mode == delegated && !one.Default || a.Mode == Autonomous && !(had && s.isLent(a, one.Name)) {
 			continue
 		}
 		if err := r.giveDefault(ctx, c, a, &Wanted{one.Name, limits}, a.Reason); err != nil {

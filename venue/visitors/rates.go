@@ -8,26 +8,26 @@ import (
 	"usher/venue/ratelimit"
 )
 
-// How often somebody comes: known keys each, and all others together.
+// How often somebody comes: whoever is known each, and all others together.
 const (
-	keyRate, keyBurst           = 200, 1000 // requests a second
+	knownRate, knownBurst       = 200, 1000 // requests a second
 	strangerRate, strangerBurst = 5, 200
 	askRate, askBurst           = 0.1, 30 // times a second that a host has its person told
 )
 
-// rates bounds how often keys come.
+// rates bounds how often hosts and agents come.
 type rates struct {
 	strangers   *rate.Limiter
 	known, asks *ratelimit.Table
 }
 
 func newRates() rates {
-	return rates{rate.NewLimiter(strangerRate, strangerBurst), ratelimit.New(keyRate, keyBurst), ratelimit.New(askRate, askBurst)}
+	return rates{rate.NewLimiter(strangerRate, strangerBurst), ratelimit.New(knownRate, knownBurst), ratelimit.New(askRate, askBurst)}
 }
 
-// request counts one of a key that has signed.
-func (r *rates) request(key string, now time.Time) error {
-	return tooMany(r.known.Take(key, now), keyRate)
+// request counts one of a host or an agent.
+func (r *rates) request(name string, now time.Time) error {
+	return tooMany(r.known.Take(name, now), knownRate)
 }
 
 // ask counts that a host has its person asked.
@@ -39,7 +39,7 @@ func tooMany(let bool, often float64) error {
 	if let {
 		return nil
 	}
-	return refuse(RateLimited, "more than %g a second come by this key or host: try again later", often)
+	return refuse(RateLimited, "more than %g a second come of this agent or host: try again later", often)
 }
 
 // stranger counts a request of somebody for whom nobody answers.

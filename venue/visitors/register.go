@@ -67,6 +67,9 @@ func (r *Room) asNow(ctx context.Context, c *Caller) error {
 	case h == nil, isNew && (h.Key != c.Host.Key || h.JWKS != c.Host.JWKS):
 		return errUnverified
 	}
+	if err := c.signs(nil, h); err != nil {
+		return err
+	}
 	c.Host = h
 	return c.unrevoked()
 }
@@ -229,10 +232,15 @@ func (r *Room) register(ctx context.Context, c *change, by *Caller, key ucan.DID
 	return out, nil
 }
 
+var errNotAutonomous = refuse(unsupportedMode, "this venue lets no autonomous agents in any more")
+
 // autonomous activates an agent that nobody approves, within what the configuration allows.
 func (r *Room) autonomous(ctx context.Context, c *change, a *Agent, h *Host, in *Registration) (err error) {
 	s := r.set.Load()
-	if !h.User.IsZero() {
+	switch {
+	case s.Autonomous == nil:
+		return errNotAutonomous
+	case !h.User.IsZero():
 		return refuse(unsupportedMode, "the host acts for a person: its agents are delegated ones")
 	}
 	wanted := in.Capabilities
@@ -246,9 +254,10 @@ func (r *Room) autonomous(ctx context.Context, c *change, a *Agent, h *Host, in 
 			wanted = append(wanted, Wanted{Name: name})
 		}
 	}
-	if a.User, err = r.Keys.User(ctx, s.Autonomous.Owner); err != nil {
+	if err := r.forget(ctx, c, a); err != nil { // where it was to be approved before
 		return err
 	}
+	a.User = s.lender
 	r.activate(a)
 	if h.Status == Pending {
 		h.Status = Active

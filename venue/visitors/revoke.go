@@ -28,11 +28,14 @@ func (r *Room) Revoke(ctx context.Context, by *Caller, who ucan.DID, id string) 
 
 // meant is the agent that a caller means, or a person who may revoke it.
 func (r *Room) meant(ctx context.Context, by *Caller, who ucan.DID, id string) (a *Agent, err error) {
-	if by != nil {
-		a, _, err = r.mine(ctx, by, id)
-	} else {
+	if by == nil {
 		a, _, err = r.owned(ctx, who, id)
+		return a, err
 	}
+	if err := by.mayChange(); err != nil {
+		return nil, err
+	}
+	a, _, err = r.mine(ctx, by, id)
 	return a, err
 }
 
@@ -99,6 +102,11 @@ func (r *Room) RevokeHost(ctx context.Context, by *Caller, who ucan.DID, id stri
 		}
 		if h == nil || by == nil && !r.mayEnd(h.User, who) {
 			return errNoHost
+		}
+		if by != nil {
+			if err := by.signs(nil, h); err != nil {
+				return err
+			}
 		}
 		if h.Status == Revoked {
 			return nil

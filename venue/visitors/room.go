@@ -25,7 +25,6 @@ import (
 // keyring has the principals of the venue: it is [keys.Ring].
 type keyring interface {
 	Of(ctx context.Context, did ucan.DID) (ucan.Key, error)
-	User(ctx context.Context, name string) (ucan.DID, error)
 	Hosts(did ucan.DID) bool
 }
 
@@ -38,7 +37,9 @@ type Options struct {
 	Resolve  func(ctx context.Context, auth tools.Authority, ref string) (*tools.Operation, error)
 	Verifier *ucan.Verifier
 	// Once lets a token through of whose signer that id was not seen before, until it ends.
-	Once      func(ctx context.Context, signer ucan.DID, id string, expires time.Time) (fresh bool, err error)
+	Once func(ctx context.Context, signer ucan.DID, id string, expires time.Time) (fresh bool, err error)
+	// Guest counts a request of somebody for whom nobody answers, with those of guests.
+	Guest     func() error
 	Approvals *approvals.Room
 	// Withdraw revokes a token that a principal of the venue issued.
 	Withdraw func(ctx context.Context, principal ucan.DID, token ucan.CID) error
@@ -69,8 +70,9 @@ type Room struct {
 // settings are what a configuration says.
 type settings struct {
 	config.AgentAuth
-	owner ucan.DID // of the configuration
-	grant map[string]*capability
+	owner  ucan.DID // of the configuration
+	lender ucan.DID // for whom agents act that nobody has approved; zero is nobody
+	grant  map[string]*capability
 }
 
 // times are the bounds of agents.
@@ -90,9 +92,10 @@ func New(o Options) *Room {
 	return r
 }
 
-// Set has the room do what a configuration of the owner's says from now on.
-func (r *Room) Set(owner ucan.DID, c config.AgentAuth) error {
-	s := &settings{AgentAuth: c, owner: owner, grant: make(map[string]*capability, len(c.Capabilities))}
+// Set has the room do what a configuration of the owner's says from now on. lender is for whom agents
+// act that nobody has approved.
+func (r *Room) Set(owner, lender ucan.DID, c config.AgentAuth) error {
+	s := &settings{AgentAuth: c, owner: owner, lender: lender, grant: make(map[string]*capability, len(c.Capabilities))}
 	for i := range c.Capabilities {
 		one, err := newCapability(&c.Capabilities[i])
 		if err != nil {

@@ -2,13 +2,16 @@ package visitors
 
 import (
 	"context"
-	"time"
 
 	"usher/ucan"
 )
 
-// RotateAgent gives an agent another key. Its grants are signed anew for that one.
+// RotateAgent gives an agent another key. What was granted is signed anew for that one, and is no
+// more than it was.
 func (r *Room) RotateAgent(ctx context.Context, caller *Caller, id string, raw []byte) (*Registered, error) {
+	if err := caller.mayChange(); err != nil {
+		return nil, err
+	}
 	key, err := readKey(raw)
 	if err == nil {
 		err = r.strange(caller)
@@ -37,15 +40,8 @@ func (r *Room) RotateAgent(ctx context.Context, caller *Caller, id string, raw [
 			if !r.stands(ctx, a, g) {
 				continue
 			}
-			before, by, until := g.Tokens, g.By, time.Time{}
-			if g.Expires > 0 {
-				until = time.Unix(g.Expires, 0)
-			}
-			if err := r.issue(ctx, c, a, g, by, until); err != nil {
+			if err := r.renew(ctx, c, a, g); err != nil {
 				return err
-			}
-			for _, token := range before {
-				c.ended = append(c.ended, delegation{a.User, token})
 			}
 		}
 		c.says(caller, ucan.DID{}, "rotate-key", a, "ok")
@@ -71,8 +67,8 @@ func (r *Room) RotateHost(ctx context.Context, by *Caller, raw []byte) (out *Hos
 		if err != nil || h == nil {
 			return errUnverified
 		}
-		if h.Key != by.Host.Key && h.JWKS == "" {
-			return errUnverified
+		if err := by.signs(nil, h); err != nil {
+			return err
 		}
 		if h.Status == Revoked {
 			return refuse(hostRevoked, "the host was revoked, for good")
