@@ -36,7 +36,7 @@ type question struct {
 	ID      string          `json:"id"`
 	Server  string          `json:"server"`
 	From    string          `json:"from" jsonschema:"whose words these are"`
-	Message string          `json:"message"`
+	Message string          `json:"message,omitempty" jsonschema:"for the owner in person, as are the two that follow: it may say what others called"`
 	Schema  json.RawMessage `json:"schema,omitempty" jsonschema:"of the content of an answer"`
 	URL     string          `json:"url,omitempty" jsonschema:"where the server wants the person to go with a browser"`
 	Asked   int64           `json:"asked"` // ms
@@ -127,11 +127,15 @@ func (l *link) elicit(hide func(string) string) func(context.Context, *sdk.Elici
 
 // questions lists those that wait for the caller.
 func (s *Servers) questions(_ context.Context, call tools.Call, _ QuestionQuery) (Questions, error) {
-	out := Questions{Questions: []question{}}
+	out, all := Questions{Questions: []question{}}, call.Authority().Unbounded()
 	for _, e := range s.of(call) {
 		e.link.asking.mu.Lock()
 		for q := range maps.Values(e.link.asking.open) {
-			out.Questions = append(out.Questions, q.question)
+			shown := q.question
+			if !all {
+				shown.Message, shown.Schema, shown.URL = "", nil, ""
+			}
+			out.Questions = append(out.Questions, shown)
 		}
 		e.link.asking.mu.Unlock()
 	}

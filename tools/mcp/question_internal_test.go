@@ -66,6 +66,10 @@ func TestQuestions(t *testing.T) {
 	if q.Message != "How many?" || !strings.Contains(q.From, "its words") {
 		t.Errorf("asked %+v", q)
 	}
+	looks := caps.Of(caps.MustCapability("mcp", "mcp/read"))
+	if seen, err := l.may(&looks, "mcp:questions", `{}`); err != nil || !strings.Contains(seen, q.ID) || strings.Contains(seen, "How many?") || strings.Contains(seen, "colour") {
+		t.Errorf("an agent sees %s, %v, want that something is asked, and not what", seen, err)
+	}
 	none := caps.Of(caps.MustCapability("mcp/s", "mcp/answer"))
 	if _, err := l.may(&none, "mcp:answer", answer(q, `"action":"accept","content":{"n":1}`)); fault.Of(err) != fault.Refused {
 		t.Errorf("an agent answers: %v", err)
