@@ -214,6 +214,7 @@ func (l *link) connect(ctx context.Context) (*session, error) {
 		o.ElicitationHandler = l.elicit(hide)
 	}
 	client := sdk.NewClient(&sdk.Implementation{Name: "usher", Version: l.opts.Version}, o)
+	client.AddSendingMiddleware(uncached)
 	live.ClientSession, err = client.Connect(ctx, t, nil)
 	if err != nil {
 		end()
