@@ -32,10 +32,12 @@ type Address struct {
 	Credentials string `json:"credentials,omitempty"` // of that scheme
 }
 
-// Bounds of pushes.
+// Bounds of pushes: of those of a user in person, and as many again of whoever comes as the
+// user within bounds.
 const (
-	maxOfRun   = 8   // pushes
-	maxOfOwner = 256 // pushes, of what is told to its end too where there is room
+	maxOfRun   = 8              // pushes
+	maxOfOwner = 256            // pushes, of what is told to its end too where there is room
+	maxOfOne   = maxOfOwner / 4 // of one who is bounded
 	maxURL     = 2 << 10
 	maxToken   = 1 << 10
 	maxCred    = 8 << 10
@@ -146,11 +148,20 @@ func (p *Pushes) Set(ctx context.Context, auth tools.Authority, in Push) error {
 	return nil
 }
 
+// makerOf is who has set the push of a key, as [tools.Authority.Who] has it.
+func makerOf(key string) string {
+	parts := strings.Split(strings.TrimPrefix(key, pushPrefix), "/") // owner, run, who or nobody, id
+	if len(parts) < 4 {
+		return ""
+	}
+	return parts[2]
+}
+
 // room reports whether one more has room, and drops what is told to its end where there is
-// none.
+// none. What others set in the owner's name leaves the owner's own room.
 func (p *Pushes) room(ctx context.Context, owner ucan.DID, run, key string) error {
-	all, ofRun := 0, 0
-	var over []string
+	all, ofRun, mine, maker := 0, 0, 0, makerOf(key)
+	var over, ownOver []string
 	for row, err := range store.Rows(ctx, p.Store, pushPrefix+owner.String()+"/", "") {
 		if err != nil {
 			return err
@@ -162,11 +173,26 @@ func (p *Pushes) room(ctx context.Context, owner ucan.DID, run, key string) erro
 		if err := json.Unmarshal(row.Value, &rec); err != nil {
 			return fmt.Errorf("read push %s: %w", row.Key, err)
 		}
+		by := makerOf(row.Key)
+		if (by == "") != (maker == "") {
+			continue
+		}
+		if by == maker {
+			mine++
+		}
 		if all++; strings.HasPrefix(row.Key, PushesOf(owner.String()+"/"+run)) {
 			ofRun++
 		} else if rec.Over {
-			over = append(over, row.Key)
+			if over = append(over, row.Key); by == maker {
+				ownOver = append(ownOver, row.Key)
+			}
 		}
+	}
+	if maker != "" && mine >= maxOfOne {
+		if len(ownOver) == 0 {
+			return fault.New(fault.LimitReached, fmt.Sprintf("you have %d push notifications, as many as one of those may who come as this principal within bounds: delete some", mine))
+		}
+		over, all = ownOver, maxOfOwner
 	}
 	switch {
 	case ofRun >= maxOfRun:

@@ -358,3 +358,33 @@ func TestPushesOfTheBounded(t *testing.T) {
 	}
 	see("the user, who has ended all", user)
 }
+
+// Whoever is bounded leaves room for the pushes of the user, and of others who are.
+func TestPushesOfTheBoundedLeaveRoom(t *testing.T) {
+	f := follow(t)
+	within := func(n int) tools.Authority {
+		return f.auth.Narrow(caps.Of(caps.MustCapability(fmt.Sprint("j/", n), "crud")))
+	}
+	sets := func(auth tools.Authority) (n int) {
+		t.Helper()
+		for ; n <= 256; n++ {
+			err := f.Set(t.Context(), auth, webhooks.Push{ID: fmt.Sprint(n % 8), Run: fmt.Sprint("r", n/8), Address: webhooks.Address{URL: "https://example.org/"}})
+			if fault.Of(err) == fault.LimitReached {
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		return n
+	}
+	if got := sets(within(1)); got != 64 {
+		t.Errorf("who is bounded sets %d pushes, want a quarter of 256", got)
+	}
+	if err := f.Set(t.Context(), within(2), webhooks.Push{ID: "a", Run: "r100", Address: webhooks.Address{URL: "https://example.org/"}}); err != nil {
+		t.Errorf("another who is bounded: %v", err)
+	}
+	if got := sets(f.auth); got != 256 {
+		t.Errorf("the user sets %d pushes, want 256", got)
+	}
+}
