@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"maps"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -82,6 +83,11 @@ func (l *link) elicit(hide func(string) string) func(context.Context, *sdk.Elici
 	return func(ctx context.Context, req *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
 		refuse := func(why string) (*sdk.ElicitResult, error) {
 			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: why}
+		}
+		if at := req.Params.URL; at != "" {
+			if u, err := url.Parse(at); err != nil || !l.server.mayShow(u) {
+				return refuse("the url is none of https that a person may be sent to")
+			}
 		}
 		now := l.opts.Now()
 		q := &openQuestion{answer: make(chan *sdk.ElicitResult, 1)}

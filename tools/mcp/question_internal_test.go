@@ -124,3 +124,47 @@ func TestQuestionsEnd(t *testing.T) {
 	}
 	t.Error("the question waits for ever")
 }
+
+// A question sends nobody to an address that a browser would hand to another program, nor to one
+// in this machine.
+func TestAQuestionSendsPeopleToTheWebAlone(t *testing.T) {
+	for at, shown := range map[string]bool{
+		"https://example.org/confirm": true, "calculator://localhost/run": false, "javascript:alert(1)": false, "http://example.org/": false, "http://127.0.0.1:8080/delete": false, "file:///etc/passwd": false,
+	} {
+		l := newLair(t, Options{transport: inMemory(func() *sdk.Server {
+			s := sdk.NewServer(impl(), nil)
+			s.AddTool(&sdk.Tool{Name: "ask", InputSchema: anyObject}, func(_ context.Context, req *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+				if _, answered := req.Params.InputResponses["q"]; !answered {
+					return &sdk.CallToolResult{InputRequests: sdk.InputRequestMap{"q": &sdk.ElicitParams{Mode: "url", Message: "Go there.", URL: at, ElicitationID: "1"}}}, nil
+				}
+				return &sdk.CallToolResult{}, nil
+			})
+			return s
+		}), CallTime: 5 * time.Second})
+		l.set(Server{ID: "s", Command: []string{"x"}, Elicitation: AskPerson})
+		came := make(chan error, 1)
+		go func() {
+			_, err := l.may(nil, "mcp/s/ask", `{}`)
+			came <- err
+		}()
+		asked := false
+		for !asked {
+			var list Questions
+			if err := json.Unmarshal([]byte(l.call("mcp:questions", `{}`)), &list); err != nil {
+				t.Fatal(err)
+			}
+			if asked = len(list.Questions) > 0; asked {
+				l.call("mcp:answer", `{"server":"s","id":"`+list.Questions[0].ID+`","action":"decline"}`)
+				<-came
+				break
+			}
+			if len(came) > 0 {
+				break
+			}
+			time.Sleep(time.Millisecond)
+		}
+		if asked != shown {
+			t.Errorf("%s is shown to a person: %v, want %v", at, asked, shown)
+		}
+	}
+}
