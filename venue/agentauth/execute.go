@@ -189,7 +189,7 @@ var errStream = &visitors.Refusal{Code: visitors.LimitExceeded, Message: "the st
 
 // stream sends the events of a run until that has ended, or the agent may no more.
 func (c *call) stream(p *venue.Principal, x *visitors.Execution) error {
-	done, err := c.face.door.Streams.Begin(c.by.Agent.Key, c.by.Agent.Mode == visitors.Autonomous)
+	done, err := c.face.door.Streams.Begin(c.by.Agent.Key.String(), c.by.Agent.Mode == visitors.Autonomous)
 	if err != nil {
 		return err
 	}

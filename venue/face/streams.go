@@ -6,14 +6,13 @@ import (
 	"sync"
 
 	"usher/tools/fault"
-	"usher/ucan"
 )
 
 // Places are what principals take, some of at once, such as streams that they follow. The zero
 // value is ready.
 type Places struct {
 	mu     sync.Mutex
-	own    map[ucan.DID]int
+	own    map[string]int
 	all    int
 	guests int // of all
 }
@@ -21,9 +20,9 @@ type Places struct {
 // Most is how many places one principal takes at most, all guests together, and all.
 type Most struct{ Own, Guests, All int }
 
-// Take takes a place for a principal, who may be a guest, until leave is called; nil is that there
-// is none. own is how many places who had before.
-func (p *Places) Take(who ucan.DID, guest bool, most Most) (leave func(), own int) {
+// Take takes a place for a principal ([venue.Principal.Place]), who may be a guest, until leave is
+// called; nil is that there is none. own is how many places who had before.
+func (p *Places) Take(who string, guest bool, most Most) (leave func(), own int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	own = p.own[who]
@@ -31,7 +30,7 @@ func (p *Places) Take(who ucan.DID, guest bool, most Most) (leave func(), own in
 		return nil, own
 	}
 	if p.own == nil {
-		p.own = make(map[ucan.DID]int)
+		p.own = make(map[string]int)
 	}
 	p.add(who, guest, 1)
 	return sync.OnceFunc(func() {
@@ -43,7 +42,7 @@ func (p *Places) Take(who ucan.DID, guest bool, most Most) (leave func(), own in
 	}), own
 }
 
-func (p *Places) add(who ucan.DID, guest bool, n int) {
+func (p *Places) add(who string, guest bool, n int) {
 	p.own[who] += n
 	p.all += n
 	if guest {
@@ -70,8 +69,9 @@ type Streams struct {
 	Most int // of one principal; 0 is [MaxStreams]
 }
 
-// Begin counts one more stream of a principal, who may be a guest, until done is called.
-func (s *Streams) Begin(who ucan.DID, guest bool) (done func(), err error) {
+// Begin counts one more stream of a principal ([venue.Principal.Place]), who may be a guest, until
+// done is called.
+func (s *Streams) Begin(who string, guest bool) (done func(), err error) {
 	most := s.Most
 	if most <= 0 {
 		most = MaxStreams
