@@ -34,7 +34,7 @@ import (
 const (
 	Life     = 24 * time.Hour
 	MaxKeys  = 1000        // of a principal in person; as many are of those who come as it within bounds
-	MaxOfOne = MaxKeys / 4 // of one of those
+	maxOfOne = MaxKeys / 4 // of one of those
 	MaxBody  = 64 << 10    // bytes of an answer; a longer one is not told again
 	sweepFew = 4           // that are over go with each new one
 )
@@ -52,7 +52,7 @@ var (
 	// errShorter: the key was sent with a proof that holds longer.
 	errShorter = fault.New(fault.KeyReused, "this Idempotency-Key was sent with a token that holds longer than yours: send it again with one that does, or a new request with a new key")
 	errMany    = fault.New(fault.LimitReached, fmt.Sprintf("you have used %d keys within a day, as many as are kept: leave Idempotency-Key out, or wait", MaxKeys))
-	errManyOne = fault.New(fault.LimitReached, fmt.Sprintf("you have used %d keys within a day, as many as are kept of an agent, and of whoever comes within bounds: leave Idempotency-Key out, or wait", MaxOfOne))
+	errManyOne = fault.New(fault.LimitReached, fmt.Sprintf("you have used %d keys within a day, as many as are kept of an agent, and of whoever comes within bounds: leave Idempotency-Key out, or wait", maxOfOne))
 	errManyAll = fault.New(fault.LimitReached, fmt.Sprintf("agents, and who else comes within bounds, have used %d keys of this principal within a day, as many as are kept: leave Idempotency-Key out, or wait", MaxKeys))
 )
 
@@ -262,7 +262,7 @@ func (r *Room) hasRoom(ctx context.Context, req *Request, over []string) error {
 	}
 	most, many := MaxKeys, errMany
 	if req.By != "" {
-		most, many = MaxOfOne, errManyOne
+		most, many = maxOfOne, errManyOne
 	}
 	full, err := count(keysOf(req), "", most)
 	if err == nil && !full && req.By != "" {
