@@ -1,6 +1,10 @@
 package runtime_test
 
 import (
+	"errors"
+	"fmt"
+	goruntime "runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -51,5 +55,50 @@ func TestAServerThatSaysWhatItShouldNot(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// What an answer may be made of is bounded, whole and in pieces.
+func TestAnAnswerOfManyBlocksIsRefused(t *testing.T) {
+	many := slices.Repeat([]string{`{}`}, 1<<20)
+	whole := func(o *anthropic.Options) { o.NoStream = true }
+	lines := []string{begin}
+	for i := range 5000 {
+		lines = append(lines,
+			fmt.Sprintf(`{"type":"content_block_start","index":%d,"content_block":{"type":"text","text":""}}`, i),
+			fmt.Sprintf(`{"type":"content_block_stop","index":%d}`, i))
+	}
+	for name, m := range map[string]*anthropic.Model{
+		"whole":     serve(t, reply(200, nil, `{"type":"message","content":[`+strings.Join(many, ",")+`],"stop_reason":"end_turn"}`)).model(t, whole),
+		"in pieces": serve(t, events(1<<16, append(lines, endTurn, end)...)).model(t),
+	} {
+		t.Run(name, func(t *testing.T) {
+			var failed error
+			for _, err := range m.Generate(t.Context(), say("Hi")) {
+				failed = err
+			}
+			if !errors.Is(failed, endpoint.ErrFormat) {
+				t.Errorf("%v, want an ErrFormat", failed)
+			}
+		})
+	}
+}
+
+// A signature that comes in many pieces is put together once.
+func TestASignatureInManyPieces(t *testing.T) {
+	lines := []string{begin, `{"type":"content_block_start","index":0,"content_block":{"type":"thinking","thinking":"","signature":""}}`}
+	piece := `{"type":"content_block_delta","index":0,"delta":{"type":"signature_delta","signature":"` + strings.Repeat("x", 512) + `"}}`
+	lines = append(lines, slices.Repeat([]string{piece}, 4000)...)
+	m := serve(t, events(1<<16, append(lines, stop0, endTurn, end)...)).model(t)
+	var before, after goruntime.MemStats
+	goruntime.ReadMemStats(&before)
+	for _, err := range m.Generate(t.Context(), say("Hi")) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	goruntime.ReadMemStats(&after)
+	if took := after.TotalAlloc - before.TotalAlloc; took > 256<<20 {
+		t.Errorf("a signature of 2 MB takes %d MiB", took>>20)
 	}
 }

@@ -102,7 +102,7 @@ func (t *turn) fold(ctx context.Context, text string, most int) (notes string, e
 		if notes != "" {
 			said = "The notes so far:\n\n" + notes + "\n\nWhat came next:\n\n" + piece
 		}
-		answer, err := t.generate(ctx, &Request{System: summarising, Messages: []Message{{Role: RoleUser, Text: said}}}, false)
+		answer, err := t.generate(ctx, &Request{System: summarising, Messages: []Message{{Role: RoleUser, Text: said}}, asker: t.agent.Authority.Who}, false)
 		if err != nil {
 			return "", err
 		}

@@ -39,6 +39,18 @@ type Request struct {
 
 	tokens   int      // an estimate of this request
 	measured *Request // which request the estimate is of: itself, unless it is a copy
+
+	asker func() string // see Asker; nil is nobody
+}
+
+// Asker names whose turn the request is of: the agent, with whoever it works for and what
+// bounds them ([tools.Authority.Who]). It is empty for a request of no turn. What one is
+// answered is for no other, also where both ask the same.
+func (r *Request) Asker() string {
+	if r.asker == nil {
+		return ""
+	}
+	return r.asker()
 }
 
 // Roles of a [Message].

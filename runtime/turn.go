@@ -203,7 +203,7 @@ func (t *turn) ask(ctx context.Context, entries []prompt.ContextEntry) (answer A
 
 func (t *turn) request() *Request {
 	said, tokens := t.session.said()
-	req := &Request{System: t.brief.System, Tools: append(t.brief.Tools, t.client...), Messages: said}
+	req := &Request{System: t.brief.System, Tools: append(t.brief.Tools, t.client...), Messages: said, asker: t.agent.Authority.Who}
 	if t.agent.Output != nil {
 		req.Output = t.agent.Output.JSON()
 	}

@@ -19,7 +19,7 @@ func (p *Principal) Once(ctx context.Context, key string, digest [sha256.Size]by
 	if err != nil {
 		return nil, nil, err
 	}
-	return p.replies.Begin(ctx, &replies.Request{Owner: p.DID(), Bounded: !p.InPerson(), Within: within, Key: key, Digest: digest, Until: p.auth.Proved()})
+	return p.replies.Begin(ctx, &replies.Request{Owner: p.DID(), By: p.auth.Who(), Within: within, Key: key, Digest: digest, Until: p.auth.Proved()})
 }
 
 // Named returns the principal with a name for what it calls: an operation that does once

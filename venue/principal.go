@@ -194,6 +194,15 @@ func (p *Principal) ask(ctx context.Context, operation string, input, answer any
 // InPerson reports whether the principal is a user in person whom nothing bounds.
 func (p *Principal) InPerson() bool { return p.auth.Unbounded() }
 
+// Place names the principal where places are shared out, such as streams that are followed: those
+// who come as a user within bounds take theirs together, and leave the user's own alone.
+func (p *Principal) Place() string {
+	if p.auth.Who() == "" {
+		return p.DID().String()
+	}
+	return p.DID().String() + " within bounds"
+}
+
 // Guest reports whether the principal came with a key that nobody here knows, or with none:
 // who does can come as many, so that what is shared out by principals is theirs together.
 func (p *Principal) Guest() bool { return p.guest }

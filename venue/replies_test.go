@@ -7,7 +7,10 @@ import (
 	"testing"
 	"time"
 
+	"usher/caps"
+	"usher/tools/fault"
 	"usher/ucan"
+	"usher/venue"
 	"usher/venue/replies"
 	"usher/venue/store"
 	"usher/venue/store/memory"
@@ -45,9 +48,6 @@ func TestKeysAreBounded(t *testing.T) {
 	if _, _, err := begin("more", 1); err == nil || errors.Is(err, replies.ErrUnderWay) {
 		t.Errorf("one key more: %v", err)
 	}
-	if _, _, err := room.Begin(t.Context(), &replies.Request{Owner: key.DID(), Bounded: true, Within: []byte("some"), Key: "more"}); err != nil {
-		t.Errorf("the first of who comes with bounds: %v", err)
-	}
 	if _, reply, err := begin("k7", 1); err != nil || reply.Status != 200 || !bytes.Equal(reply.Body, secret) {
 		t.Errorf("again: %+v, %v", reply, err)
 	}
@@ -63,8 +63,8 @@ func TestKeysAreBounded(t *testing.T) {
 			t.Fatalf("%q tells what was answered", row.Key)
 		}
 	}
-	if want := 2 * (replies.MaxKeys + 1); rows != want {
-		t.Errorf("%d rows are stored, want %d", rows, want)
+	if rows != 2*replies.MaxKeys {
+		t.Errorf("%d rows are stored, want %d", rows, 2*replies.MaxKeys)
 	}
 	now = now.Add(replies.Life)
 	keep("long", &replies.Reply{Status: 200, Body: make([]byte, replies.MaxBody+1)})
@@ -98,5 +98,47 @@ func TestKeysAreBounded(t *testing.T) {
 	ticket.Leave()
 	if ticket, _, err = begin("cut", 1); err != nil || !ticket.Again || ticket.Name() != first {
 		t.Errorf("what was cut: %+v, %v", ticket, err)
+	}
+}
+
+// Whoever comes as a principal within bounds leaves the principal room for keys of its own, and
+// others who do some, too.
+func TestKeysOfWhoIsBoundedLeaveRoom(t *testing.T) {
+	v := open(t, nil)
+	issuer := newIssuer(t)
+	alice, err := v.Authenticate(t.Context(), identity(t, issuer, v.DID()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// uses sends requests with keys until none is taken, and returns how many were.
+	uses := func(p *venue.Principal) int {
+		t.Helper()
+		for n := range replies.MaxKeys + 1 {
+			ticket, _, err := p.Once(t.Context(), fmt.Sprint("k", n), [32]byte{})
+			if fault.Of(err) == fault.LimitReached {
+				return n
+			}
+			if err == nil {
+				err = ticket.Keep(t.Context(), &replies.Reply{Status: 200})
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		return replies.MaxKeys + 1
+	}
+	within := func(path string) *venue.Principal {
+		return alice.Narrow(caps.Of(caps.MustCapability(path, "crud/read")))
+	}
+	for n := range 4 {
+		if got := uses(within(fmt.Sprint("w/", n))); got != replies.MaxKeys/4 {
+			t.Errorf("bounded caller %d uses %d keys, want a quarter of %d", n, got, replies.MaxKeys)
+		}
+	}
+	if got := uses(within("w/more")); got != 0 {
+		t.Errorf("one bounded caller more uses %d keys, want none", got)
+	}
+	if got := uses(alice); got != replies.MaxKeys {
+		t.Errorf("alice herself has %d keys left, want %d", got, replies.MaxKeys)
 	}
 }

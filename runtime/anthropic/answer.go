@@ -30,9 +30,14 @@ type answer struct {
 // coming is a content block while it comes.
 type coming struct {
 	block
-	call int             // number among the calls
-	said strings.Builder // text, thinking or arguments
+	call   int             // number among the calls
+	said   strings.Builder // text, thinking or arguments
+	signed strings.Builder // the signature of thinking
 }
+
+// maxBlocks bounds the content blocks of one answer: its calls, and what is said and thought
+// between them.
+const maxBlocks = 4096
 
 var _ endpoint.Answer = (*answer)(nil)
 
@@ -136,6 +141,10 @@ func (a *answer) start(index int64, begun *block) error {
 	if a.open[index] != nil {
 		return a.Format("block %d starts twice", index)
 	}
+	if len(a.blocks) == maxBlocks {
+		return a.Format("its answer has more than %d blocks", maxBlocks)
+	}
+	b.signed.WriteString(b.Signature)
 	if a.open == nil {
 		a.open = make(map[int64]*coming)
 	}
@@ -173,7 +182,7 @@ func (a *answer) delta(ev *event) error {
 	case d.Type == "thinking_delta" && b.Type == "thinking":
 		return a.piece(b, d.Thinking)
 	case d.Type == "signature_delta" && b.Type == "thinking":
-		b.Signature += d.Signature
+		b.signed.WriteString(d.Signature)
 	case d.Type == "input_json_delta" && b.Type == "tool_use":
 		return a.piece(b, d.PartialJSON)
 	}
@@ -261,12 +270,12 @@ func (a *answer) remember() {
 	var text strings.Builder
 	thinks := false
 	for _, b := range a.blocks {
-		said := b.said.String()
-		th.size += len(said) + len(b.Signature) + len(b.Data) + len(b.ID) + len(b.Name)
+		said, signature := b.said.String(), b.signed.String()
+		th.size += len(said) + len(signature) + len(b.Data) + len(b.ID) + len(b.Name)
 		switch b.Type {
 		case "thinking":
 			thinks = true
-			th.blocks = append(th.blocks, block{Signature: b.Signature, Thinking: &said, Type: b.Type})
+			th.blocks = append(th.blocks, block{Signature: signature, Thinking: &said, Type: b.Type})
 		case "redacted_thinking":
 			thinks = true
 			th.blocks = append(th.blocks, block{Data: b.Data, Type: b.Type})

@@ -7,12 +7,18 @@ import (
 	"strings"
 	"time"
 
+	"usher/caps/value"
 	"usher/runtime"
 )
 
 // MaxAnswer bounds an answer on the wire: bytes. The longest that is made today
 // streams in about 20 MiB.
 const MaxAnswer = 64 << 20
+
+// maxValues bounds what the values of an answer, or of one piece of a stream, take in
+// memory beside their text: bytes. Many small ones take a hundred times what they are on
+// the wire, and those of an answer are few.
+const maxValues = 16 << 20
 
 // Exchange is one request and its answer. It knows the secrets that were sent, and
 // takes them out of whatever the server says.
@@ -52,6 +58,14 @@ const maxCalls = 1024
 func (x *Exchange) MayCall(calls int) error {
 	if calls > maxCalls {
 		return x.Format("its answer has more than %d tool calls", maxCalls)
+	}
+	return nil
+}
+
+// fits is an error where data has more values than an answer may.
+func (x *Exchange) fits(data []byte) error {
+	if value.Weight(data)-int64(len(data)) > maxValues {
+		return x.Format("its answer has too many values: they would take more than %d MiB of memory", maxValues>>20)
 	}
 	return nil
 }
@@ -109,6 +123,9 @@ func (x *Exchange) stream(in io.Reader, a Answer) error {
 		case err != nil:
 			return err
 		}
+		if err := x.fits(data); err != nil {
+			return err
+		}
 		if done, err := a.Event(data, events.mistake); done || err != nil {
 			return x.unread(err, data)
 		}
@@ -122,6 +139,9 @@ func (x *Exchange) whole(in io.Reader, a Answer) error {
 	}
 	if err != nil {
 		return broken(err)
+	}
+	if err := x.fits(body); err != nil {
+		return err
 	}
 	return x.unread(a.Whole(body), body)
 }

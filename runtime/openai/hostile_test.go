@@ -147,3 +147,27 @@ func TestTheWindowCutsAnAnswer(t *testing.T) {
 		}
 	}
 }
+
+// A few bytes on the wire may stand for many in memory: what has more values than an answer
+// has is not decoded.
+func TestAnAnswerOfManyValuesIsRefused(t *testing.T) {
+	many := strings.Repeat("{},", 1<<20) + "{}"
+	for name, body := range map[string]string{
+		"choices":            `{"choices":[` + many + `]}`,
+		"calls":              `{"choices":[{"message":{"tool_calls":[` + many + `]},"finish_reason":"tool_calls"}]}`,
+		"parts":              `{"choices":[{"message":{"content":[` + many + `]},"finish_reason":"stop"}]}`,
+		"what nobody reads":  `{"choices":[{"message":{"content":"x"},"finish_reason":"stop"}],"more":[` + many + `]}`,
+		"errors":             `[` + many + `]`,
+		"a piece of a reply": `data: {"choices":[` + many + `]}` + "\n\ndata: [DONE]\n\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, err := answers(t, nil, body); !errors.Is(err, endpoint.ErrFormat) || !strings.Contains(err.Error(), "too many values") {
+				t.Errorf("%.300v, want an ErrFormat that says that there are too many values", err)
+			}
+		})
+	}
+	long := `{"choices":[{"message":{"content":"` + strings.Repeat("{},[", 100_000) + `"},"finish_reason":"stop"}]}`
+	if _, err := answers(t, nil, long); err != nil {
+		t.Errorf("a long text: %v", err)
+	}
+}

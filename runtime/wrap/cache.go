@@ -19,7 +19,9 @@ type CacheOptions struct {
 // maxKept bounds an answer that is kept: bytes.
 const maxKept = 1 << 20
 
-// Cache returns m with its answers kept, by the whole request. Only complete
+// Cache returns m with its answers kept, by the whole request and whose turn it is of
+// ([runtime.Request.Asker]): nobody is told what another was answered, nor that anybody
+// asked. Only complete
 // answers are kept: those that ended without an error and with a reason to
 // finish, other than that they grew too long. What is above 1 MiB is not kept. A
 // kept answer comes in few pieces, and reports no tokens and no cost: it was paid
@@ -36,7 +38,7 @@ func Cache(m runtime.Model, opts *CacheOptions) runtime.Model {
 			m.Generate(ctx, req)(yield)
 			return
 		}
-		k := sha256.Sum256(raw)
+		k := sha256.Sum256(append(raw, req.Asker()...)) // behind a whole value of JSON
 		if kept := c.find(k); kept != nil {
 			for _, chunk := range kept.chunks() {
 				if !yield(chunk, nil) {

@@ -2,9 +2,15 @@ package agentauth
 
 import (
 	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net"
+	"net/url"
+	"strings"
 	"time"
 
 	"usher/caps"
@@ -18,7 +24,7 @@ type executed struct {
 	Status    string            `json:"status" jsonschema:"completed or pending"`
 	Data      json.RawMessage   `json:"data,omitempty" jsonschema:"the result"`
 	Chunks    []json.RawMessage `json:"chunks,omitempty" jsonschema:"what a stream said before its end"`
-	StatusURL string            `json:"statusUrl,omitempty" jsonschema:"for agentauth:poll, where it is pending"`
+	StatusURL string            `json:"statusUrl,omitempty" jsonschema:"for agentauth:poll of this capability, where it is pending"`
 }
 
 // batched are those of a batch.
@@ -47,19 +53,56 @@ func (g *guest) execute(ctx context.Context, in execution) (executed, error) {
 			return executed{}, denial
 		}
 	}
-	do := &client.Call{Capability: in.Capability, Arguments: in.Arguments, Location: offer.Location}
+	do := &client.Call{Capability: in.Capability, Arguments: in.Arguments, Location: offer.Location, May: g.mayAsk}
 	answer, err := agent.Execute(ctx, do, nil)
-	if err == nil && answer.Status == client.Pending {
+	if err == nil && answer.Status == client.Pending && answer.Pause < patience {
 		waiting, cancel := context.WithTimeout(ctx, patience)
 		defer cancel()
-		if answer, err = agent.Wait(waiting, do, answer); errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-			err = nil
+		answer, err = agent.Wait(waiting, do, answer)
+		_, denied := errors.AsType[*caps.Denial](err)
+		if denied || errors.Is(err, errStatus) || errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+			err = nil // it goes on there
 		}
 	}
 	if err != nil {
 		return executed{}, done(g.place, err)
 	}
+	answer.StatusURL = g.named(in.Capability, answer.StatusURL)
 	return outcome(g.place, answer), nil
+}
+
+// mayAsk is why the caller may not have an URL elsewhere asked how an execution stands.
+func (g *guest) mayAsk(at string) error {
+	u, err := url.Parse(at)
+	if err != nil {
+		return errStatus
+	}
+	u.RawQuery, u.Fragment = "", ""
+	need := caps.Need("net/send", u.String())
+	if err := need.Err(); err != nil {
+		return errStatus
+	}
+	if denial := g.call.Check(need); denial != nil { // no nil of that type in an error
+		return denial
+	}
+	return nil
+}
+
+var errStatus = fault.New(fault.Refused, "statusUrl is none that agentauth:execute gave you for this capability: give it as it was")
+
+// named is the URL of the status of an execution as the caller knows it: with a name at its end
+// that nobody else can make, for this caller and this capability. Who may execute one capability
+// has no other address of the server asked by it.
+func (g *guest) named(capability, at string) string {
+	if at == "" {
+		return ""
+	}
+	at, _, _ = strings.Cut(at, "#")
+	mac := hmac.New(sha256.New, g.of.opts.Seed("Agent-Auth status"))
+	for _, part := range []string{g.who, capability, at} {
+		fmt.Fprintf(mac, "%d:%s", len(part), part)
+	}
+	return at + "#" + base64.RawURLEncoding.EncodeToString(mac.Sum(nil)[:16])
 }
 
 func outcome(p place, a *client.Answer) executed {
@@ -84,12 +127,16 @@ func (g *guest) batch(ctx context.Context, in batch) (batched, error) {
 	return batched{words(g.place), append([]client.Item{}, items...)}, nil
 }
 
-// poll asks once. What it asks lies at the server, or the caller may send there.
+// poll asks once. What it asks lies at the server, which has named it.
 func (g *guest) poll(ctx context.Context, in poll) (executed, error) {
 	if !g.host.Has(in.StatusURL) {
 		return executed{}, fault.New(fault.Refused, "statusUrl does not lie at "+g.place.host+": give the one that agentauth:execute gave you")
 	}
-	answer, err := g.agent().Poll(ctx, &client.Call{Capability: in.Capability}, in.StatusURL)
+	if !hmac.Equal([]byte(g.named(in.Capability, in.StatusURL)), []byte(in.StatusURL)) {
+		return executed{}, errStatus
+	}
+	at, _, _ := strings.Cut(in.StatusURL, "#")
+	answer, err := g.agent().Poll(ctx, &client.Call{Capability: in.Capability}, at)
 	if err != nil {
 		return executed{}, told(g.place, err)
 	}

@@ -212,11 +212,14 @@ func (l *layout) misspelt(n *Node, key string) *Field {
 // other reads a key that no field has.
 func (d *decoder) other(f Field, v reflect.Value, s spot, l *layout) {
 	if l.rest == nil {
+		if d.full() {
+			return
+		}
 		instead := "the keys are " + strings.Join(l.keys, ", ")
 		if near := Nearest(f.Key, l.keys); near != "" {
 			instead = fmt.Sprintf("did you mean %q?", near)
 		}
-		d.fault(s.path, f.Key, f.At, "unknown key %q in %s: %s", f.Key, s.noun, instead)
+		d.fault(s.path, f.Key, f.At, "unknown key %q in %s: %s", value.Cut(f.Key, 200), s.noun, instead)
 		return
 	}
 	rest := v.FieldByIndex(l.rest)

@@ -65,9 +65,25 @@ type inField struct {
 func (e *inField) Error() string { return e.err.Error() }
 func (e *inField) Unwrap() error { return e.err }
 
+// Bounds of what is told of a value, which others may have written.
+const (
+	maxFaults = 100     // as many, and that there are more
+	maxText   = 4 << 10 // bytes of one
+)
+
+// full reports whether no more is told.
+func (d *decoder) full() bool { return len(d.faults) > maxFaults }
+
 func (d *decoder) fault(path, key string, at Pos, format string, args ...any) {
+	switch {
+	case d.full():
+		return
+	case len(d.faults) == maxFaults:
+		d.faults = append(d.faults, &Fault{At: at, Message: "there is more that does not fit, and these are the first"})
+		return
+	}
 	err := fmt.Errorf(format, args...)
-	d.faults = append(d.faults, &Fault{path, key, at, err.Error(), errors.Unwrap(err)})
+	d.faults = append(d.faults, &Fault{value.Cut(path, maxText), value.Cut(key, maxText), at, value.Cut(err.Error(), maxText), errors.Unwrap(err)})
 }
 
 // wrong reports a value of a kind that does not fit.

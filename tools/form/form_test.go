@@ -3,7 +3,9 @@ package form_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -234,4 +236,29 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("Parse takes %q, which is no JSON", raw)
 		}
 	})
+}
+
+// What others write may have very many faults, and very long names: what is told of them is
+// short, and found soon.
+func TestFaultsAreBounded(t *testing.T) {
+	var many strings.Builder
+	many.WriteString(`{"name":"x"`)
+	for i := range 100_000 {
+		fmt.Fprintf(&many, `,"k%d":1`, i)
+	}
+	many.WriteString("}")
+	for name, text := range map[string]string{
+		"many keys":   many.String(),
+		"a long key":  `{"name":"x","` + strings.Repeat("k", 1<<20) + `":1}`,
+		"a long text": `{"name":"x","colour":"` + strings.Repeat("k", 1<<20) + `"}`,
+		"many items":  `{"name":"x","rooms":[` + strings.Repeat(`{"us":1},`, 50_000) + `{}]}`,
+	} {
+		err := form.Unmarshal([]byte(text), new(house))
+		if err == nil || len(err.Error()) > 64<<10 {
+			t.Errorf("%s: an error of %d bytes", name, len(fmt.Sprint(err)))
+		}
+	}
+	if got := form.Nearest(strings.Repeat("k", 64<<20), slices.Repeat([]string{"a name that is known here"}, 1000)); got != "" {
+		t.Errorf("Nearest of a long name = %q", got)
+	}
 }

@@ -9,15 +9,26 @@ import (
 // of the same letters is, whatever their order: two that changed places are the
 // commonest slip. Of a single letter another one is not.
 func Nearest(name string, known []string) string {
-	letters := sorted(name)
+	name = strings.ToLower(name)
+	letters := ""
 	for _, k := range known {
-		if sorted(k) == letters {
-			return k
+		if lower := strings.ToLower(k); len(lower) == len(name) {
+			if letters == "" {
+				letters = sorted(name)
+			}
+			if sorted(lower) == letters {
+				return k
+			}
 		}
 	}
 	best, bestAt := "", max(2, 1+len(name)/4)
 	for _, k := range known {
-		if d := distance(strings.ToLower(name), strings.ToLower(k)); d < min(bestAt, max(len(name), len(k))) {
+		lower := strings.ToLower(k)
+		most := min(bestAt, max(len(name), len(lower)))
+		if max(len(name)-len(lower), len(lower)-len(name)) >= most {
+			continue // it differs in so many at least: what others write may be very long
+		}
+		if d := distance(name, lower); d < most {
 			best, bestAt = k, d
 		}
 	}
@@ -34,7 +45,7 @@ func Meant(name string, known []string) string {
 }
 
 func sorted(s string) string {
-	b := []byte(strings.ToLower(s))
+	b := []byte(s)
 	slices.Sort(b)
 	return string(b)
 }

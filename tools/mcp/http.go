@@ -54,7 +54,7 @@ func (b *bounded) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	res.Body = &answer{Reader: slowed(res.Body), Closer: res.Body, left: maxMessage}
+	res.Body = &answer{Reader: sparseAnswer(res), Closer: res.Body, left: maxMessage}
 	return res, nil
 }
 

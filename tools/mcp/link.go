@@ -56,6 +56,7 @@ type link struct {
 // session is a connection that stands.
 type session struct {
 	*sdk.ClientSession
+	texts   map[string]string   // the environment or the headers that it was made with
 	hide    func(string) string // takes the secrets that the server was given out of a text
 	began   time.Time
 	listed  time.Time // last, under the mutex of the link
@@ -83,9 +84,32 @@ func newLink(s Server, opts *Options, told func(context.Context, *listing) error
 // errClosed is why a server takes no more calls.
 var errClosed = fault.New(fault.NotFound, "the server is configured no more, or in another way: call again")
 
-// connected returns the connection, which it makes where there is none. ctx bounds how
+// connected returns the connection, which it makes where there is none, or where that was made
+// with secrets that are others by now: one that is gone opens nothing any more. ctx bounds how
 // long this caller waits, and not the making.
 func (l *link) connected(ctx context.Context) (*session, error) {
+	live, err := l.standing(ctx)
+	if err != nil || len(l.server.Secrets()) == 0 {
+		return live, err
+	}
+	texts, _, err := l.secrets(ctx)
+	if err == nil && maps.Equal(texts, live.texts) {
+		return live, nil
+	}
+	l.mu.Lock()
+	if l.live == live && !l.closed {
+		l.live = nil
+		l.work.Go(live.close)
+	}
+	l.mu.Unlock()
+	if err != nil {
+		return nil, fmt.Errorf("MCP server %s cannot be reached: %w", l.server.ID, err)
+	}
+	return l.standing(ctx)
+}
+
+// standing is connected, whatever secrets the connection was made with.
+func (l *link) standing(ctx context.Context) (*session, error) {
 	l.mu.Lock()
 	switch now := l.opts.Now(); {
 	case l.closed:
@@ -186,7 +210,7 @@ func (l *link) connect(ctx context.Context) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	live := &session{hide: hide, began: l.opts.Now(), over: make(chan struct{})}
+	live := &session{texts: texts, hide: hide, began: l.opts.Now(), over: make(chan struct{})}
 	var t sdk.Transport
 	var end func()
 	var refused int64
@@ -214,6 +238,7 @@ func (l *link) connect(ctx context.Context) (*session, error) {
 		o.ElicitationHandler = l.elicit(hide)
 	}
 	client := sdk.NewClient(&sdk.Implementation{Name: "usher", Version: l.opts.Version}, o)
+	client.AddSendingMiddleware(uncached)
 	live.ClientSession, err = client.Connect(ctx, t, nil)
 	if err != nil {
 		end()

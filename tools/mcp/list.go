@@ -35,7 +35,7 @@ func (l *link) list(ctx context.Context, live *session) error {
 		if page == maxPages {
 			return fmt.Errorf("it lists its tools on more than %d pages", maxPages)
 		}
-		res, err := live.ListTools(ctx, params)
+		res, err := live.ListTools(context.WithValue(ctx, pageKey{}, page), params)
 		if signIn, ok := errors.AsType[*signInError](err); ok {
 			return signIn
 		}

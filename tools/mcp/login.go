@@ -237,8 +237,8 @@ func (l *link) handler(ctx context.Context, at *login, redirect string, made *at
 		},
 		AuthorizationCodeFetcher: func(ctx context.Context, args *auth.AuthorizationArgs) (*auth.AuthorizationResult, error) {
 			u, err := url.Parse(args.URL)
-			if err != nil || u.Scheme != "https" && !isHere(args.URL) {
-				return nil, errors.New("the server names no https address to sign in at")
+			if err != nil || !l.server.mayShow(u) {
+				return nil, errAddress
 			}
 			resource, scopes = u.Query().Get("resource"), strings.Fields(u.Query().Get("scope"))
 			at.address <- args.URL
@@ -276,6 +276,17 @@ func (l *link) handler(ctx context.Context, at *login, redirect string, made *at
 		conf.PreregisteredClient, conf.DynamicClientRegistrationConfig = known, nil
 	}
 	return conf, nil
+}
+
+var errAddress = errors.New("the server names no https address to sign in at, or one in this machine: say allow_private under oauth where that is meant")
+
+// mayShow reports whether an address that a server has named is one that a person is to open in a
+// browser: of the web, and in this machine only where the server is, or may name such.
+func (s *Server) mayShow(u *url.URL) bool {
+	if isHere(u.String()) {
+		return (u.Scheme == "https" || u.Scheme == "http") && (s.OAuth.AllowPrivate || isHere(s.URL))
+	}
+	return u.Scheme == "https"
 }
 
 // loginEnd ends a sign-in with what the browser brought back.

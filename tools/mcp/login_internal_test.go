@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -33,6 +34,7 @@ type guarded struct {
 	life    int                   // seconds of a token
 	needs   string                // scope that a call needs
 	issuer  string                // told in answers; empty is the right one
+	opens   string                // where people are sent to sign in; empty is here
 }
 
 func newGuarded(t testing.TB) *guarded {
@@ -64,8 +66,11 @@ func newGuarded(t testing.TB) *guarded {
 		g.json(w, map[string]any{"resource": g.URL + "/mcp", "authorization_servers": []string{g.URL}})
 	})
 	mux.HandleFunc("/.well-known/oauth-authorization-server", func(w http.ResponseWriter, _ *http.Request) {
+		g.mu.Lock()
+		opens := cmp.Or(g.opens, g.URL+"/authorize")
+		g.mu.Unlock()
 		g.json(w, map[string]any{
-			"issuer": g.URL, "authorization_endpoint": g.URL + "/authorize", "token_endpoint": g.URL + "/token", "registration_endpoint": g.URL + "/register",
+			"issuer": g.URL, "authorization_endpoint": opens, "token_endpoint": g.URL + "/token", "registration_endpoint": g.URL + "/register",
 			"response_types_supported": []string{"code"}, "code_challenge_methods_supported": []string{"S256"}, "authorization_response_iss_parameter_supported": true,
 			"token_endpoint_auth_methods_supported": []string{"client_secret_post"},
 		})
@@ -393,5 +398,47 @@ func TestOAuthCheck(t *testing.T) {
 				t.Errorf("Check() = %v, want %q", err, c.want)
 			}
 		})
+	}
+}
+
+// A person is shown no address that a browser would hand to another program, nor one of this
+// machine that a server elsewhere has named.
+func TestWhereAServerSendsPeople(t *testing.T) {
+	g := newGuarded(t)
+	l := newLair(t, Options{})
+	l.set(Server{ID: "door", URL: g.URL + "/mcp"})
+	for _, opens := range []string{"calculator://localhost/run", "file://localhost/etc/passwd", "vscode://127.0.0.1/open"} {
+		g.mu.Lock()
+		g.opens = opens
+		g.mu.Unlock()
+		if out, err := l.may(nil, "mcp:login", `{"server":"door",`+back+`}`); err == nil {
+			t.Errorf("%s: a person is sent to %s", opens, out)
+		}
+	}
+	far, here := Server{URL: "https://mcp.example.org/mcp"}, Server{URL: "http://127.0.0.1:8000/mcp"}
+	meant := far
+	meant.OAuth.AllowPrivate = true
+	for _, c := range []struct {
+		server Server
+		to     string
+		want   bool
+	}{
+		{far, "https://login.example.org/authorize", true},
+		{far, "http://login.example.org/authorize", false},
+		{far, "http://127.0.0.1:8080/admin/delete", false},
+		{far, "https://localhost/admin/delete", false},
+		{far, "http://[::1]:8080/", false},
+		{meant, "http://127.0.0.1:8080/authorize", true},
+		{meant, "calculator://127.0.0.1/", false},
+		{here, "http://localhost:8080/authorize", true},
+		{here, "https://login.example.org/authorize", true},
+	} {
+		u, err := url.Parse(c.to)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := c.server.mayShow(u); got != c.want {
+			t.Errorf("the server at %s sends people to %s: %v, want %v", c.server.URL, c.to, got, c.want)
+		}
 	}
 }

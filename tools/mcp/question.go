@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"maps"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -36,7 +37,7 @@ type question struct {
 	ID      string          `json:"id"`
 	Server  string          `json:"server"`
 	From    string          `json:"from" jsonschema:"whose words these are"`
-	Message string          `json:"message"`
+	Message string          `json:"message,omitempty" jsonschema:"for the owner in person, as are the two that follow: it may say what others called"`
 	Schema  json.RawMessage `json:"schema,omitempty" jsonschema:"of the content of an answer"`
 	URL     string          `json:"url,omitempty" jsonschema:"where the server wants the person to go with a browser"`
 	Asked   int64           `json:"asked"` // ms
@@ -83,6 +84,11 @@ func (l *link) elicit(hide func(string) string) func(context.Context, *sdk.Elici
 		refuse := func(why string) (*sdk.ElicitResult, error) {
 			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: why}
 		}
+		if at := req.Params.URL; at != "" {
+			if u, err := url.Parse(at); err != nil || !l.server.mayShow(u) {
+				return refuse("the url is none of https that a person may be sent to")
+			}
+		}
 		now := l.opts.Now()
 		q := &openQuestion{answer: make(chan *sdk.ElicitResult, 1)}
 		q.question = question{
@@ -127,11 +133,15 @@ func (l *link) elicit(hide func(string) string) func(context.Context, *sdk.Elici
 
 // questions lists those that wait for the caller.
 func (s *Servers) questions(_ context.Context, call tools.Call, _ QuestionQuery) (Questions, error) {
-	out := Questions{Questions: []question{}}
+	out, all := Questions{Questions: []question{}}, call.Authority().Unbounded()
 	for _, e := range s.of(call) {
 		e.link.asking.mu.Lock()
 		for q := range maps.Values(e.link.asking.open) {
-			out.Questions = append(out.Questions, q.question)
+			shown := q.question
+			if !all {
+				shown.Message, shown.Schema, shown.URL = "", nil, ""
+			}
+			out.Questions = append(out.Questions, shown)
 		}
 		e.link.asking.mu.Unlock()
 	}

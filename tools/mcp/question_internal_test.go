@@ -66,6 +66,10 @@ func TestQuestions(t *testing.T) {
 	if q.Message != "How many?" || !strings.Contains(q.From, "its words") {
 		t.Errorf("asked %+v", q)
 	}
+	looks := caps.Of(caps.MustCapability("mcp", "mcp/read"))
+	if seen, err := l.may(&looks, "mcp:questions", `{}`); err != nil || !strings.Contains(seen, q.ID) || strings.Contains(seen, "How many?") || strings.Contains(seen, "colour") {
+		t.Errorf("an agent sees %s, %v, want that something is asked, and not what", seen, err)
+	}
 	none := caps.Of(caps.MustCapability("mcp/s", "mcp/answer"))
 	if _, err := l.may(&none, "mcp:answer", answer(q, `"action":"accept","content":{"n":1}`)); fault.Of(err) != fault.Refused {
 		t.Errorf("an agent answers: %v", err)
@@ -119,4 +123,48 @@ func TestQuestionsEnd(t *testing.T) {
 		time.Sleep(10 * time.Millisecond)
 	}
 	t.Error("the question waits for ever")
+}
+
+// A question sends nobody to an address that a browser would hand to another program, nor to one
+// in this machine.
+func TestAQuestionSendsPeopleToTheWebAlone(t *testing.T) {
+	for at, shown := range map[string]bool{
+		"https://example.org/confirm": true, "calculator://localhost/run": false, "javascript:alert(1)": false, "http://example.org/": false, "http://127.0.0.1:8080/delete": false, "file:///etc/passwd": false,
+	} {
+		l := newLair(t, Options{transport: inMemory(func() *sdk.Server {
+			s := sdk.NewServer(impl(), nil)
+			s.AddTool(&sdk.Tool{Name: "ask", InputSchema: anyObject}, func(_ context.Context, req *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+				if _, answered := req.Params.InputResponses["q"]; !answered {
+					return &sdk.CallToolResult{InputRequests: sdk.InputRequestMap{"q": &sdk.ElicitParams{Mode: "url", Message: "Go there.", URL: at, ElicitationID: "1"}}}, nil
+				}
+				return &sdk.CallToolResult{}, nil
+			})
+			return s
+		}), CallTime: 5 * time.Second})
+		l.set(Server{ID: "s", Command: []string{"x"}, Elicitation: AskPerson})
+		came := make(chan error, 1)
+		go func() {
+			_, err := l.may(nil, "mcp/s/ask", `{}`)
+			came <- err
+		}()
+		asked := false
+		for !asked {
+			var list Questions
+			if err := json.Unmarshal([]byte(l.call("mcp:questions", `{}`)), &list); err != nil {
+				t.Fatal(err)
+			}
+			if asked = len(list.Questions) > 0; asked {
+				l.call("mcp:answer", `{"server":"s","id":"`+list.Questions[0].ID+`","action":"decline"}`)
+				<-came
+				break
+			}
+			if len(came) > 0 {
+				break
+			}
+			time.Sleep(time.Millisecond)
+		}
+		if asked != shown {
+			t.Errorf("%s is shown to a person: %v, want %v", at, asked, shown)
+		}
+	}
 }

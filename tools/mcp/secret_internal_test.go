@@ -2,8 +2,12 @@ package mcp
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -65,4 +69,36 @@ func TestURLsAreTheOwners(t *testing.T) {
 	if said := l.log.text(); strings.Contains(said, "k3y") {
 		t.Errorf("the log has %s", said)
 	}
+}
+
+// A secret that is another by now, or gone, is shown to its server no more, though the connection
+// stands that was made with it.
+func TestASecretThatIsGoneOpensNothing(t *testing.T) {
+	var secret atomic.Value
+	secret.Store("first")
+	s := sdk.NewServer(impl(), nil)
+	s.AddTool(&sdk.Tool{Name: "who", InputSchema: anyObject}, func(_ context.Context, req *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: fmt.Sprint(len(req.Extra.Header.Get("X-Key")))}}}, nil
+	})
+	at := httptest.NewServer(sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s }, nil))
+	t.Cleanup(at.Close)
+	l := newLair(t, Options{Secret: func(context.Context, string) (string, error) {
+		if text := secret.Load().(string); text != "" {
+			return text, nil
+		}
+		return "", errors.New("there is no such secret")
+	}})
+	l.set(Server{ID: "s", URL: at.URL, Headers: map[string]string{"X-Key": "secret:KEY"}})
+	for _, text := range []string{"first", "the second"} {
+		secret.Store(text)
+		if out := l.call("mcp/s/who", `{}`); !strings.Contains(out, fmt.Sprintf(`"%d"`, len(text))) {
+			t.Errorf("with the secret %q the server is called with another: %s", text, out)
+		}
+	}
+	secret.Store("")
+	if out, err := l.may(nil, "mcp/s/who", `{}`); err == nil || !strings.Contains(err.Error(), "open secret:KEY") {
+		t.Errorf("without it: %s, %v", out, err)
+	}
+	secret.Store("back again")
+	l.call("mcp/s/who", `{}`)
 }

@@ -198,6 +198,9 @@ func child(kind string) {
 		}
 		return &sdk.CallToolResult{}, nil
 	})
+	s.AddTool(&sdk.Tool{Name: "many", InputSchema: anyObject}, func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+		return &sdk.CallToolResult{StructuredContent: json.RawMessage(manyValues)}, nil
+	})
 	if err := s.Run(context.Background(), &sdk.StdioTransport{}); err != nil {
 		os.Exit(1)
 	}

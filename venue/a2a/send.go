@@ -59,7 +59,7 @@ const (
 // settle waits until a task has ended or waits for somebody. Who follows as many streams as
 // they may gets it as it is.
 func (c *call) settle(s *sent) error {
-	done, err := c.face.door.Streams.Begin(c.p.DID(), c.p.Guest())
+	done, err := c.face.door.Streams.Begin(c.p.Place(), c.p.Guest())
 	if err != nil {
 		return nil // the task has begun, and goes on
 	}

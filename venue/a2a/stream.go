@@ -51,7 +51,7 @@ func (c *call) subscribe() (*feed, error) {
 // follow sends what comes of a task, each event or error as wrap has it. An error is one of
 // before it began.
 func (c *call) follow(f *feed, wrap func(event any, failed error) any) error {
-	done, err := c.face.door.Streams.Begin(c.p.DID(), c.p.Guest())
+	done, err := c.face.door.Streams.Begin(c.p.Place(), c.p.Guest())
 	if err != nil {
 		return err
 	}

@@ -192,15 +192,10 @@ func failure(rec *runs.Record) *visitors.Refusal {
 
 var errStream = &visitors.Refusal{Code: visitors.LimitExceeded, Message: "the stream has lasted as long as one may: execute it again"}
 
-// host is whose the streams of an agent are: all of one host count together, however many register,
-// by whichever keys.
-type host string
-
-func (h host) String() string { return string(h) }
-
 // stream sends the events of a run until that has ended, or the agent may no more.
 func (c *call) stream(p *venue.Principal, x *visitors.Execution) error {
-	done, err := c.face.door.Streams.Begin(host(c.by.Host.ID), c.by.Agent.Mode == visitors.Autonomous)
+	// All of one host count together, however many register, by whichever keys.
+	done, err := c.face.door.Streams.Begin("host "+string(c.by.Host.ID), c.by.Agent.Mode == visitors.Autonomous)
 	if err != nil {
 		return err
 	}

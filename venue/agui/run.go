@@ -75,7 +75,7 @@ func (f *Face) follows(w http.ResponseWriter, p *venue.Principal) (done func(), 
 	if err := http.NewResponseController(w).SetWriteDeadline(time.Time{}); err != nil {
 		return nil, err
 	}
-	return f.door.Streams.Begin(p.DID(), p.Guest())
+	return f.door.Streams.Begin(p.Place(), p.Guest())
 }
 
 // view is a run as a client sees it.

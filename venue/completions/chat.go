@@ -124,7 +124,7 @@ func (f *Face) chat(p *venue.Principal, w http.ResponseWriter, r *http.Request) 
 // as it takes. A stream is one of those that the caller follows.
 func (f *Face) turn(p *venue.Principal, w http.ResponseWriter, r *http.Request, in agents.Chat, stream bool, answer func(context.Context, *venue.Talk) error) error {
 	if stream {
-		done, err := f.door.Streams.Begin(p.DID(), p.Guest())
+		done, err := f.door.Streams.Begin(p.Place(), p.Guest())
 		if err != nil {
 			return err
 		}

@@ -12,7 +12,7 @@ import (
 // value is ready.
 type Places struct {
 	mu     sync.Mutex
-	own    map[string]int // by their names
+	own    map[string]int
 	all    int
 	guests int // of all
 }
@@ -20,10 +20,9 @@ type Places struct {
 // Most is how many places one principal takes at most, all guests together, and all.
 type Most struct{ Own, Guests, All int }
 
-// Take takes a place for a principal, who may be a guest, until leave is called; nil is that there
-// is none. own is how many places who had before.
-func (p *Places) Take(by fmt.Stringer, guest bool, most Most) (leave func(), own int) {
-	who := by.String()
+// Take takes a place for a principal ([venue.Principal.Place]), who may be a guest, until leave is
+// called; nil is that there is none. own is how many places who had before.
+func (p *Places) Take(who string, guest bool, most Most) (leave func(), own int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	own = p.own[who]
@@ -70,8 +69,9 @@ type Streams struct {
 	Most int // of one principal; 0 is [MaxStreams]
 }
 
-// Begin counts one more stream of a principal, who may be a guest, until done is called.
-func (s *Streams) Begin(who fmt.Stringer, guest bool) (done func(), err error) {
+// Begin counts one more stream of a principal ([venue.Principal.Place]), who may be a guest, until
+// done is called.
+func (s *Streams) Begin(who string, guest bool) (done func(), err error) {
 	most := s.Most
 	if most <= 0 {
 		most = MaxStreams

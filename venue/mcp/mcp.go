@@ -117,7 +117,7 @@ func (f *Face) serve(w http.ResponseWriter, r *http.Request) error {
 		if len(raw) > maxFirst {
 			return fault.New(fault.TooLarge, fmt.Sprintf("the body is too large to begin a session with: at most %d bytes are read", maxFirst))
 		}
-		return f.sessions.begin(p.DID(), p.Guest(), func(s *slot) {
+		return f.sessions.begin(p.Place(), p.Guest(), func(s *slot) {
 			c.slot = s
 			f.stateful.ServeHTTP(w, r)
 		})

@@ -7,7 +7,6 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"usher/tools/fault"
-	"usher/ucan"
 	"usher/venue/face"
 )
 
@@ -45,14 +44,14 @@ var errClosed = fault.New(fault.Canceled, "the venue is stopping: connect again"
 
 // begin runs a request that may begin a session, where there is a place for one. It has the place
 // as long as the request takes, or, where a session keeps it, until that has ended.
-func (s *sessions) begin(owner ucan.DID, guest bool, run func(*slot)) error {
+func (s *sessions) begin(who string, guest bool, run func(*slot)) error {
 	s.mu.Lock()
 	closed := s.closed
 	s.mu.Unlock()
 	if closed {
 		return errClosed
 	}
-	leave, own := s.places.Take(owner, guest, face.Most{Own: maxOwn, Guests: maxGuests, All: maxSessions})
+	leave, own := s.places.Take(who, guest, face.Most{Own: maxOwn, Guests: maxGuests, All: maxSessions})
 	if leave == nil {
 		return fault.New(fault.TooManyRuns, fmt.Sprintf("too many sessions are open, %d of them yours: end some (DELETE), or wait until those that are idle end", own))
 	}

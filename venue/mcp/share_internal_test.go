@@ -27,14 +27,14 @@ func TestGuestsShareSessions(t *testing.T) {
 	s := new(sessions)
 	var begin func(i int)
 	begin = func(i int) {
-		err := s.begin(newKey(t), true, func(*slot) { begin(i + 1) })
+		err := s.begin(newKey(t).String(), true, func(*slot) { begin(i + 1) })
 		switch {
 		case i < maxGuests && err != nil:
 			t.Errorf("guest %d: %v", i, err)
 		case i == maxGuests && fault.Of(err) != fault.TooManyRuns:
 			t.Errorf("one guest more: %v", err)
 		case i == maxGuests:
-			if err := s.begin(newKey(t), false, func(*slot) {}); err != nil {
+			if err := s.begin(newKey(t).String(), false, func(*slot) {}); err != nil {
 				t.Errorf("a user: %v", err)
 			}
 		}
@@ -51,14 +51,14 @@ func TestGuestsShareSessions(t *testing.T) {
 func TestGuestsShareEars(t *testing.T) {
 	var l listeners
 	for range maxGuestEars {
-		if _, err := l.add(newKey(t), true); err != nil {
+		if _, err := l.add(ucan.DID{}, newKey(t).String(), true); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := l.add(newKey(t), true); fault.Of(err) != fault.TooManyRuns {
+	if _, err := l.add(ucan.DID{}, newKey(t).String(), true); fault.Of(err) != fault.TooManyRuns {
 		t.Errorf("one guest more: %v", err)
 	}
-	one, err := l.add(newKey(t), false)
+	one, err := l.add(ucan.DID{}, newKey(t).String(), false)
 	if err != nil {
 		t.Fatalf("a user: %v", err)
 	}

@@ -60,8 +60,8 @@ const (
 	lookTime     = 100 * time.Millisecond
 )
 
-func (l *listeners) add(owner ucan.DID, guest bool) (*listener, error) {
-	leave, own := l.places.Take(owner, guest, face.Most{Own: maxOwnEars, Guests: maxGuestEars, All: maxListeners})
+func (l *listeners) add(owner ucan.DID, who string, guest bool) (*listener, error) {
+	leave, own := l.places.Take(who, guest, face.Most{Own: maxOwnEars, Guests: maxGuestEars, All: maxListeners})
 	if leave == nil {
 		return nil, fault.New(fault.TooManyRuns, fmt.Sprintf("too many streams are open, %d of them yours: close some", own))
 	}
@@ -112,7 +112,7 @@ func (f *Face) follow(w http.ResponseWriter, r *http.Request, next http.Handler)
 		next.ServeHTTP(w, r)
 		return nil
 	}
-	one, err := f.listeners.add(c.DID(), c.Guest())
+	one, err := f.listeners.add(c.DID(), c.Place(), c.Guest())
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@
 package replies
 
 import (
+	"cmp"
 	"context"
 	"crypto/aes"
 	"crypto/cipher"
@@ -32,9 +33,10 @@ import (
 // Bounds of what is kept.
 const (
 	Life     = 24 * time.Hour
-	MaxKeys  = 1000     // of a principal in person, and as many of all who come as that one with bounds
-	MaxBody  = 64 << 10 // bytes of an answer; a longer one is not told again
-	sweepFew = 4        // that are over go with each new one
+	MaxKeys  = 1000        // of a principal in person; as many are of those who come as it within bounds
+	maxOfOne = MaxKeys / 4 // of one of those
+	MaxBody  = 64 << 10    // bytes of an answer; a longer one is not told again
+	sweepFew = 4           // that are over go with each new one
 )
 
 var (
@@ -50,6 +52,8 @@ var (
 	// errShorter: the key was sent with a proof that holds longer.
 	errShorter = fault.New(fault.KeyReused, "this Idempotency-Key was sent with a token that holds longer than yours: send it again with one that does, or a new request with a new key")
 	errMany    = fault.New(fault.LimitReached, fmt.Sprintf("you have used %d keys within a day, as many as are kept: leave Idempotency-Key out, or wait", MaxKeys))
+	errManyOne = fault.New(fault.LimitReached, fmt.Sprintf("you have used %d keys within a day, as many as are kept of an agent, and of whoever comes within bounds: leave Idempotency-Key out, or wait", maxOfOne))
+	errManyAll = fault.New(fault.LimitReached, fmt.Sprintf("agents, and who else comes within bounds, have used %d keys of this principal within a day, as many as are kept: leave Idempotency-Key out, or wait", MaxKeys))
 )
 
 // Options says what a room works with. All fields are needed.
@@ -72,22 +76,14 @@ func New(o Options) *Room { return &Room{Options: o, under: make(map[string]stru
 
 // Request is a request that carries a key.
 type Request struct {
-	Owner   ucan.DID // who makes it
-	Bounded bool     // not in person
-	Within  []byte   // on what authority: another's with the same key is another request
-	Key     string
-	Digest  [sha256.Size]byte // of all that it asks for
+	Owner  ucan.DID // as whom it is made
+	By     string   // who makes it ([tools.Authority.Who]); empty is the owner in person
+	Within []byte   // on what authority: another's with the same key is another request
+	Key    string
+	Digest [sha256.Size]byte // of all that it asks for
 	// Until is when the proof of who makes it ends; zero is never. What was answered to one
 	// that holds longer is not told: it may be a token that does, too.
 	Until time.Time
-}
-
-// row begins the keys of the store of those whose requests count together.
-func (r *Request) row() string {
-	if r.Bounded {
-		return "k/" + r.Owner.String() + "/bounded/"
-	}
-	return "k/" + r.Owner.String() + "/person/"
 }
 
 // Reply is what was answered.
@@ -123,7 +119,7 @@ type Ticket struct {
 // Begin returns the ticket of a request, or else what was answered to it before.
 func (r *Room) Begin(ctx context.Context, req *Request) (*Ticket, *Reply, error) {
 	name := r.derive("name", req)
-	t := &Ticket{room: r, at: req.row() + hex.EncodeToString(name)}
+	t := &Ticket{room: r, at: keysOf(req) + hex.EncodeToString(name)}
 	block, err := aes.NewCipher(r.derive("seal", req))
 	if err == nil {
 		t.seal, err = cipher.NewGCMWithRandomNonce(block)
@@ -140,6 +136,14 @@ func (r *Room) Begin(ctx context.Context, req *Request) (*Ticket, *Reply, error)
 		return nil, reply, err
 	}
 	return t, nil, nil
+}
+
+// inPerson stands in the place of who makes a request: before all of those.
+const inPerson = "-"
+
+// keysOf is below which keys of the store the requests lie of whoever makes one.
+func keysOf(req *Request) string {
+	return "k/" + req.Owner.String() + "/" + cmp.Or(req.By, inPerson) + "/"
 }
 
 // derive makes a key of the room's for a request.
@@ -220,13 +224,8 @@ func (t *Ticket) create(ctx context.Context, req *Request, now time.Time) error 
 	if err != nil {
 		return err
 	}
-	keys, _, err := s.PageKeys(ctx, req.row(), "", MaxKeys+len(over))
-	if err != nil {
-		return fmt.Errorf("count replies: %w", err)
-	}
-	keys = slices.DeleteFunc(keys, func(key string) bool { return slices.Contains(over, key) })
-	if len(keys) >= MaxKeys {
-		return errMany
+	if err := t.room.hasRoom(ctx, req, over); err != nil {
+		return err
 	}
 	t.rec = record{Digest: req.Digest[:], At: now.UnixMilli()}
 	if !req.Until.IsZero() {
@@ -247,6 +246,33 @@ func (t *Ticket) create(ctx context.Context, req *Request, now time.Time) error 
 		return err
 	}
 	_, t.rev, err = s.Get(ctx, t.at)
+	return err
+}
+
+// hasRoom says why one more request is not kept. What others do in the owner's name leaves
+// the owner's own room.
+func (r *Room) hasRoom(ctx context.Context, req *Request, over []string) error {
+	count := func(below, from string, most int) (full bool, err error) {
+		keys, _, err := r.Store.PageKeys(ctx, below, from, most+len(over))
+		if err != nil {
+			return false, fmt.Errorf("count replies: %w", err)
+		}
+		keys = slices.DeleteFunc(keys, func(key string) bool { return slices.Contains(over, key) })
+		return len(keys) >= most, nil
+	}
+	most, many := MaxKeys, errMany
+	if req.By != "" {
+		most, many = maxOfOne, errManyOne
+	}
+	full, err := count(keysOf(req), "", most)
+	if err == nil && !full && req.By != "" {
+		all := "k/" + req.Owner.String() + "/"
+		full, err = count(all, all+inPerson+"0", MaxKeys) // behind "-/"
+		many = errManyAll
+	}
+	if err == nil && full {
+		err = many
+	}
 	return err
 }
 

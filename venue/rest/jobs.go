@@ -34,7 +34,7 @@ func (f *Face) events(p *venue.Principal, w http.ResponseWriter, r *http.Request
 			return invalid("Last-Event-ID is no id of an event: leave it out, or give that of one")
 		}
 	}
-	done, err := f.door.Streams.Begin(p.DID(), p.Guest())
+	done, err := f.door.Streams.Begin(p.Place(), p.Guest())
 	if err != nil {
 		return err
 	}

@@ -160,7 +160,7 @@ func TestStreamsOfStrangers(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range face.MaxStreams {
-			if _, err := w.door.Streams.Begin(key.DID(), true); err != nil {
+			if _, err := w.door.Streams.Begin(key.DID().String(), true); err != nil {
 				t.Fatal(err)
 			}
 		}

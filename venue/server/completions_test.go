@@ -595,7 +595,7 @@ func TestStreamsAreCounted(t *testing.T) {
 	p := serveChat(t)
 	token := p.token(t)
 	p.door.Streams.Most = 1
-	done, err := p.door.Streams.Begin(p.alice.DID(), false)
+	done, err := p.door.Streams.Begin(p.alice.DID().String(), false)
 	if err != nil {
 		t.Fatal(err)
 	}

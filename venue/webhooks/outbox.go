@@ -49,15 +49,12 @@ type outHook struct {
 	config.HookOut
 	owner   ucan.DID
 	wake    chan struct{}
-	waiting atomic.Int64 // deliveries that are stored, about
-	full    atomic.Bool  // and more are not
+	waiting waits       // deliveries that are stored
+	full    atomic.Bool // and more are not
 }
 
-// Bounds of what waits to be sent.
-const (
-	MaxAge     = 24 * time.Hour // of what is told
-	maxWaiting = 10_000         // deliveries of a webhook; what comes on top is not told
-)
+// MaxAge bounds how long something is told.
+const MaxAge = 24 * time.Hour
 
 // NewOutbox returns an outbox without entries.
 func NewOutbox(o OutboxOptions) *Outbox {
@@ -148,10 +145,9 @@ func (o *Outbox) Draft(owner ucan.DID, rec *runs.Record, put map[string][]byte) 
 		if !h.wants(event, rec) {
 			continue
 		}
-		if h.waiting.Add(1) > maxWaiting {
-			h.waiting.Add(-1)
+		if agent := agentOf(rec); !h.waiting.take(agent) {
 			if !h.full.Swap(true) {
-				o.Logger.Warn("a webhook does not take what it is told: what comes on top is not told", "webhook", h.ID, "waiting", maxWaiting)
+				o.Logger.Warn("a webhook does not take what it is told: what comes on top is not told", "webhook", h.ID, "waiting", maxWaiting, "agent", agent, "of_one", maxOfAgent)
 			}
 			continue
 		}

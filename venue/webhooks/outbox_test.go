@@ -270,9 +270,17 @@ func TestBoundsOfTheOutbox(t *testing.T) {
 	if len(put) > 0 {
 		t.Errorf("it is told of another's run: %v", put)
 	}
-	for i := range 10_001 {
+	for i := range 2_501 { // whoever works for it
 		rec := done
-		rec.ID = fmt.Sprint(i)
+		rec.ID, rec.Agent, rec.Caller = fmt.Sprint("bob ", i), fmt.Sprint("of bob ", i%2), "bob"
+		d.Draft(owner, &rec, put)
+	}
+	if len(put) != 2_500 || strings.Count(d.log.String(), "not told") != 1 {
+		t.Errorf("of one agent %d wait: %s", len(put), d.log)
+	}
+	for i := range 7_501 {
+		rec := done
+		rec.ID, rec.Agent = fmt.Sprint(i), fmt.Sprint("agent ", i%10)
 		d.Draft(owner, &rec, put)
 	}
 	if len(put) != 10_000 || strings.Count(d.log.String(), "not told") != 1 {
@@ -287,7 +295,7 @@ func TestBoundsAfterARestart(t *testing.T) {
 		for i := range 10_000 {
 			put := make(map[string][]byte)
 			rec := done
-			rec.ID, rec.Updated = fmt.Sprint(i), time.Now().Add(time.Hour).UnixMilli()
+			rec.ID, rec.Agent, rec.Updated = fmt.Sprint(i), fmt.Sprint("agent ", i%10), time.Now().Add(time.Hour).UnixMilli()
 			d.Draft(owner, &rec, put)
 			if _, err := d.store.Under("").Apply(t.Context(), nil, put, nil); err != nil || len(put) != 1 {
 				t.Fatal(err, put)
@@ -301,6 +309,28 @@ func TestBoundsAfterARestart(t *testing.T) {
 		stop()
 		if len(more) > 0 {
 			t.Errorf("%d more wait", len(more))
+		}
+		// Those of one agent leave room for others'.
+		d = open(memory.Open(), &wire{answer: always(500)}, hook("ops", "https://ops.example/"))
+		for i := range 2_500 {
+			put := make(map[string][]byte)
+			rec := done
+			rec.ID, rec.Updated = fmt.Sprint(i), time.Now().Add(time.Hour).UnixMilli()
+			d.Draft(owner, &rec, put)
+			if _, err := d.store.Under("").Apply(t.Context(), nil, put, nil); err != nil || len(put) != 1 {
+				t.Fatal(err, put)
+			}
+		}
+		d = open(d.store, &wire{answer: always(500)}, hook("ops", "https://ops.example/"))
+		stop = d.works(t)
+		synctest.Wait()
+		other := done
+		other.Agent = "carol"
+		d.Draft(owner, &done, more)
+		d.Draft(owner, &other, more)
+		stop()
+		if len(more) != 1 {
+			t.Errorf("%d more wait, want carol's alone", len(more))
 		}
 	})
 }

@@ -12,6 +12,7 @@ import (
 	"usher/tools"
 	"usher/tools/fault"
 	"usher/tools/reach"
+	"usher/ucan"
 	"usher/venue/store"
 )
 
@@ -31,10 +32,12 @@ type Address struct {
 	Credentials string `json:"credentials,omitempty"` // of that scheme
 }
 
-// Bounds of pushes.
+// Bounds of pushes: of those of a user in person, and as many again of whoever comes as the
+// user within bounds.
 const (
-	maxOfRun   = 8   // pushes
-	maxOfOwner = 256 // pushes, of what is told to its end too where there is room
+	maxOfRun   = 8              // pushes
+	maxOfOwner = 256            // pushes, of what is told to its end too where there is room
+	maxOfOne   = maxOfOwner / 4 // of one who is bounded
 	maxURL     = 2 << 10
 	maxToken   = 1 << 10
 	maxCred    = 8 << 10
@@ -135,7 +138,7 @@ func (p *Pushes) Set(ctx context.Context, auth tools.Authority, in Push) error {
 	}
 	p.setting.Lock()
 	defer p.setting.Unlock()
-	if err := p.room(ctx, auth, in.Run, key); err != nil {
+	if err := p.room(ctx, auth.Owner(), in.Run, key); err != nil {
 		return err
 	}
 	if _, err := p.Store.Apply(ctx, nil, map[string][]byte{key: raw}, nil); err != nil {
@@ -145,14 +148,21 @@ func (p *Pushes) Set(ctx context.Context, auth tools.Authority, in Push) error {
 	return nil
 }
 
+// makerOf is who has set the push of a key, as [tools.Authority.Who] has it.
+func makerOf(key string) string {
+	parts := strings.Split(strings.TrimPrefix(key, pushPrefix), "/") // owner, run, who or nobody, id
+	if len(parts) < 4 {
+		return ""
+	}
+	return parts[2]
+}
+
 // room reports whether one more has room, and drops what is told to its end where there is
-// none. Of what an owner's pushes may be, whoever is bounded has a quarter, and all of them
-// together leave a quarter to the owner.
-func (p *Pushes) room(ctx context.Context, auth tools.Authority, run, key string) error {
-	who, ofOwner, ofRun := auth.Who(), pushPrefix+auth.Owner().String()+"/", PushesOf(auth.Owner().String()+"/"+run)
-	all, inRun, own := 0, 0, 0
-	var over []string
-	for row, err := range store.Rows(ctx, p.Store, ofOwner, "") {
+// none. What others set in the owner's name leaves the owner's own room.
+func (p *Pushes) room(ctx context.Context, owner ucan.DID, run, key string) error {
+	all, ofRun, mine, maker := 0, 0, 0, makerOf(key)
+	var over, ownOver []string
+	for row, err := range store.Rows(ctx, p.Store, pushPrefix+owner.String()+"/", "") {
 		if err != nil {
 			return err
 		}
@@ -163,28 +173,34 @@ func (p *Pushes) room(ctx context.Context, auth tools.Authority, run, key string
 		if err := json.Unmarshal(row.Value, &rec); err != nil {
 			return fmt.Errorf("read push %s: %w", row.Key, err)
 		}
-		if strings.HasPrefix(row.Key, ofRun) {
-			inRun++
-		} else if rec.Over {
-			over = append(over, row.Key)
+		by := makerOf(row.Key)
+		if (by == "") != (maker == "") {
 			continue
 		}
-		if all++; who != "" && strings.Contains(row.Key, "/"+who+"/") {
-			own++
+		if by == maker {
+			mine++
+		}
+		if all++; strings.HasPrefix(row.Key, PushesOf(owner.String()+"/"+run)) {
+			ofRun++
+		} else if rec.Over {
+			if over = append(over, row.Key); by == maker {
+				ownOver = append(ownOver, row.Key)
+			}
 		}
 	}
-	mostInRun, most := maxOfRun, maxOfOwner
-	if who != "" {
-		mostInRun, most = maxOfRun*3/4, maxOfOwner*3/4
+	if maker != "" && mine >= maxOfOne {
+		if len(ownOver) == 0 {
+			return fault.New(fault.LimitReached, fmt.Sprintf("you have %d push notifications, as many as one of those may who come as this principal within bounds: delete some", mine))
+		}
+		over, all = ownOver, maxOfOwner
 	}
 	switch {
-	case inRun >= mostInRun:
-		return fault.New(fault.LimitReached, fmt.Sprintf("the task has %d push notifications, as many as you may leave it with: delete some", inRun))
-	case all >= most || own >= maxOfOwner/4:
-		return fault.New(fault.LimitReached, fmt.Sprintf("there are %d push notifications of the owner, %d of them yours, and no room for more of yours: delete some", all, own))
-	}
-	if all+len(over) < maxOfOwner {
+	case ofRun >= maxOfRun:
+		return fault.New(fault.LimitReached, fmt.Sprintf("the task has %d push notifications, as many as one may: delete some", ofRun))
+	case all < maxOfOwner:
 		return nil
+	case len(over) == 0:
+		return fault.New(fault.LimitReached, fmt.Sprintf("you have %d push notifications, as many as a principal may: delete some", all))
 	}
 	_, err := p.Store.Apply(ctx, nil, nil, over)
 	return err

@@ -253,43 +253,6 @@ func TestPushesAreBounded(t *testing.T) {
 	})
 }
 
-// Whoever is bounded cannot fill what an owner's pushes share.
-func TestPushesLeaveTheOwnerRoom(t *testing.T) {
-	f := follow(t)
-	run := 0
-	set := func(auth tools.Authority, same bool) (n int) {
-		for ; n < 300; n++ {
-			if !same {
-				run++
-			}
-			in := webhooks.Push{ID: fmt.Sprintf("n%d", n), Run: fmt.Sprintf("r%d", run), Address: webhooks.Address{URL: "https://example.org/"}}
-			if err := f.Set(t.Context(), auth, in); fault.Of(err) == fault.LimitReached {
-				return n
-			} else if err != nil {
-				t.Fatal(err)
-			}
-		}
-		return n
-	}
-	bounded := func(n int) tools.Authority {
-		return f.auth.Narrow(caps.Of(caps.MustCapability(fmt.Sprintf("j/%d", n), "crud")))
-	}
-	if n := set(bounded(0), true); n != 6 {
-		t.Errorf("who is bounded has %d of the 8 of a run", n)
-	}
-	if n := set(f.auth, true); n != 2 {
-		t.Errorf("%d of the 8 of a run are left to the owner", n)
-	}
-	for n, want := range []int{64 - 6, 64, 64 - 2, 0} {
-		if got := set(bounded(n), false); got != want {
-			t.Errorf("number %d of the bounded has room for %d, want %d", n, got, want)
-		}
-	}
-	if n := set(f.auth, false); n != 64 {
-		t.Errorf("%d are left to the owner, want a quarter", n)
-	}
-}
-
 // Where an address leads is looked at with each connection, whatever was found before.
 func TestAPushReachesNothingPrivate(t *testing.T) {
 	reached := make(chan struct{}, 10)
@@ -394,4 +357,34 @@ func TestPushesOfTheBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	see("the user, who has ended all", user)
+}
+
+// Whoever is bounded leaves room for the pushes of the user, and of others who are.
+func TestPushesOfTheBoundedLeaveRoom(t *testing.T) {
+	f := follow(t)
+	within := func(n int) tools.Authority {
+		return f.auth.Narrow(caps.Of(caps.MustCapability(fmt.Sprint("j/", n), "crud")))
+	}
+	sets := func(auth tools.Authority) (n int) {
+		t.Helper()
+		for ; n <= 256; n++ {
+			err := f.Set(t.Context(), auth, webhooks.Push{ID: fmt.Sprint(n % 8), Run: fmt.Sprint("r", n/8), Address: webhooks.Address{URL: "https://example.org/"}})
+			if fault.Of(err) == fault.LimitReached {
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		return n
+	}
+	if got := sets(within(1)); got != 64 {
+		t.Errorf("who is bounded sets %d pushes, want a quarter of 256", got)
+	}
+	if err := f.Set(t.Context(), within(2), webhooks.Push{ID: "a", Run: "r100", Address: webhooks.Address{URL: "https://example.org/"}}); err != nil {
+		t.Errorf("another who is bounded: %v", err)
+	}
+	if got := sets(f.auth); got != 256 {
+		t.Errorf("the user sets %d pushes, want 256", got)
+	}
 }

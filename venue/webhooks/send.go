@@ -29,8 +29,8 @@ const (
 // send sends what waits for a webhook, as it is due.
 func (o *Outbox) send(ctx context.Context, h *outHook) {
 	client := client(o.Transport, h.AllowPrivate)
-	if n, err := o.stored(ctx, h.ID); err == nil {
-		h.waiting.Store(int64(n))
+	if byAgent, err := o.counted(ctx, h.ID); err == nil {
+		h.waiting.set(byAgent)
 	} else if ctx.Err() == nil {
 		o.Logger.ErrorContext(ctx, "what waits for a webhook cannot be counted", "webhook", h.ID, "error", err)
 	}
@@ -63,6 +63,35 @@ func (o *Outbox) stored(ctx context.Context, hook string) (n int, err error) {
 	return n, nil
 }
 
+// counted is how many deliveries of a webhook are stored, by the agents that have brought them
+// about.
+func (o *Outbox) counted(ctx context.Context, hook string) (map[string]int, error) {
+	byAgent, n := make(map[string]int), 0
+	for row, err := range store.Rows(ctx, o.Store, outOf(hook), "") {
+		if err != nil {
+			return nil, err
+		}
+		agent, err := agentIn(row.Value)
+		if err != nil {
+			return nil, err
+		}
+		byAgent[agent]++
+		if n++; n == maxWaiting {
+			break
+		}
+	}
+	return byAgent, nil
+}
+
+// agentIn is the agent that has brought a delivery about.
+func agentIn(raw []byte) (string, error) {
+	var d struct {
+		Body struct{ Data told }
+	}
+	err := json.Unmarshal(raw, &d)
+	return d.Body.Data.agent(), err
+}
+
 // next makes the first delivery, where one is due, and says how long nothing is due.
 func (o *Outbox) next(ctx context.Context, h *outHook, client *http.Client) (wait time.Duration, err error) {
 	rows, _, err := o.Store.Page(ctx, outOf(h.ID), "", 1)
@@ -70,7 +99,7 @@ func (o *Outbox) next(ctx context.Context, h *outHook, client *http.Client) (wai
 		return 0, err
 	}
 	if len(rows) == 0 {
-		h.waiting.Store(0)
+		h.waiting.set(nil)
 		h.full.Store(false)
 		return MaxAge, nil // until it is woken
 	}
@@ -107,7 +136,11 @@ func (o *Outbox) next(ctx context.Context, h *outHook, client *http.Client) (wai
 		put = map[string][]byte{outKey(h.ID, now.Add(pause(d.Tries)), id): raw}
 	}
 	if put == nil {
-		h.waiting.Add(-1)
+		agent, err := agentIn(rows[0].Value)
+		if err != nil {
+			return 0, err
+		}
+		h.waiting.leave(agent)
 	}
 	_, err = o.Store.Apply(ctx, nil, put, []string{key})
 	return 0, err

@@ -19,6 +19,10 @@ type Call struct {
 	Capability string          `json:"capability" jsonschema:"its name there"`
 	Arguments  json.RawMessage `json:"arguments,omitempty" jsonschema:"an object"`
 	Location   string          `json:"-"` // of the capability, where it has one of its own
+
+	// May says why an URL that lies where the call was sent, and not where the server lies, is not
+	// asked how the call stands; nil is that each may be.
+	May func(at string) error `json:"-"`
 }
 
 // Answer is what came of a call: Data once it is completed, StatusURL while it is pending.
@@ -132,8 +136,15 @@ const (
 func (a *Agent) Wait(ctx context.Context, c *Call, pending *Answer) (*Answer, error) {
 	out := pending
 	for wait := firstPoll; out.Status == Pending; wait = min(2*wait, lastPoll) {
-		if !a.host.Has(out.StatusURL) && !sameOrigin(c.Location, out.StatusURL) {
-			return out, fmt.Errorf("status_url is %.200q: %w", out.StatusURL, errElsewhere)
+		if !a.host.Has(out.StatusURL) {
+			if !sameOrigin(c.Location, out.StatusURL) {
+				return out, fmt.Errorf("status_url is %.200q: %w", out.StatusURL, errElsewhere)
+			}
+			if c.May != nil && out.StatusURL != c.Location {
+				if err := c.May(out.StatusURL); err != nil {
+					return out, fmt.Errorf("status_url is %.200q: %w", out.StatusURL, err)
+				}
+			}
 		}
 		if err := rest(ctx, max(wait, out.Pause)); err != nil {
 			return out, err
