@@ -131,8 +131,8 @@ func TestKeysOfWhoIsBoundedLeaveRoom(t *testing.T) {
 		return alice.Narrow(caps.Of(caps.MustCapability(path, "crud/read")))
 	}
 	for n := range 4 {
-		if got := uses(within(fmt.Sprint("w/", n))); got != replies.MaxKeys/4 {
-			t.Errorf("bounded caller %d uses %d keys, want a quarter of %d", n, got, replies.MaxKeys)
+		if got := uses(within(fmt.Sprint("w/", n))); got != replies.MaxKeys {
+			t.Errorf("bounded caller %d uses %d keys, want %d", n, got, replies.MaxKeys)
 		}
 	}
 	if got := uses(within("w/more")); got != 0 {

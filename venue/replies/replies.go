@@ -33,8 +33,8 @@ import (
 // Bounds of what is kept.
 const (
 	Life     = 24 * time.Hour
-	MaxKeys  = 1000        // of a principal in person; as many are of those who come as it within bounds
-	maxOfOne = MaxKeys / 4 // of one of those
+	MaxKeys  = 1000        // of a principal in person, and of each who comes as it within bounds
+	MaxOfAll = 4 * MaxKeys // of all of those
 	MaxBody  = 64 << 10    // bytes of an answer; a longer one is not told again
 	sweepFew = 4           // that are over go with each new one
 )
@@ -52,8 +52,7 @@ var (
 	// errShorter: the key was sent with a proof that holds longer.
 	errShorter = fault.New(fault.KeyReused, "this Idempotency-Key was sent with a token that holds longer than yours: send it again with one that does, or a new request with a new key")
 	errMany    = fault.New(fault.LimitReached, fmt.Sprintf("you have used %d keys within a day, as many as are kept: leave Idempotency-Key out, or wait", MaxKeys))
-	errManyOne = fault.New(fault.LimitReached, fmt.Sprintf("you have used %d keys within a day, as many as are kept of an agent, and of whoever comes within bounds: leave Idempotency-Key out, or wait", maxOfOne))
-	errManyAll = fault.New(fault.LimitReached, fmt.Sprintf("agents, and who else comes within bounds, have used %d keys of this principal within a day, as many as are kept: leave Idempotency-Key out, or wait", MaxKeys))
+	errManyAll = fault.New(fault.LimitReached, fmt.Sprintf("agents, and who else comes within bounds, have used %d keys of this principal within a day, as many as are kept: leave Idempotency-Key out, or wait", MaxOfAll))
 )
 
 // Options says what a room works with. All fields are needed.
@@ -260,18 +259,16 @@ func (r *Room) hasRoom(ctx context.Context, req *Request, over []string) error {
 		keys = slices.DeleteFunc(keys, func(key string) bool { return slices.Contains(over, key) })
 		return len(keys) >= most, nil
 	}
-	most, many := MaxKeys, errMany
-	if req.By != "" {
-		most, many = maxOfOne, errManyOne
+	full, err := count(keysOf(req), "", MaxKeys)
+	if full && err == nil {
+		return errMany
 	}
-	full, err := count(keysOf(req), "", most)
-	if err == nil && !full && req.By != "" {
-		all := "k/" + req.Owner.String() + "/"
-		full, err = count(all, all+inPerson+"0", MaxKeys) // behind "-/"
-		many = errManyAll
+	if err != nil || req.By == "" {
+		return err
 	}
-	if err == nil && full {
-		err = many
+	all := "k/" + req.Owner.String() + "/"
+	if full, err = count(all, all+inPerson+"0", MaxOfAll); full && err == nil { // behind "-/"
+		return errManyAll
 	}
 	return err
 }
