@@ -195,7 +195,7 @@ var errStream = &visitors.Refusal{Code: visitors.LimitExceeded, Message: "the st
 // stream sends the events of a run until that has ended, or the agent may no more.
 func (c *call) stream(p *venue.Principal, x *visitors.Execution) error {
 	// All of one host count together, however many register, by whichever keys.
-	done, err := c.face.door.Streams.Begin("host "+string(c.by.Host.ID), c.by.Agent.Mode == visitors.Autonomous)
+	done, err := c.face.door.Streams.Begin("host "+c.by.Host.ID, c.by.Agent.Mode == visitors.Autonomous)
 	if err != nil {
 		return err
 	}
