@@ -2,6 +2,7 @@ package tools
 
 import (
 	"context"
+	"strings"
 
 	"usher/caps"
 )
@@ -38,4 +39,18 @@ func (a Authority) bounder(ctx context.Context, met func(caps.Set) bool) string 
 		}
 	}
 	return ""
+}
+
+// authors names the owner's own agents that wrote what runs in a call of the owner, who may know.
+func (a Authority) authors() string {
+	if a.Actor() != "" || len(a.Bound().Within) > 0 {
+		return ""
+	}
+	var names []string
+	for _, life := range a.Bound().Lives {
+		if life.Owner() == a.Owner().String() {
+			names = append(names, life.Agent())
+		}
+	}
+	return strings.Join(names, " and ")
 }

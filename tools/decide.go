@@ -203,6 +203,9 @@ func (g *Gate) check(ctx context.Context, r *Ruling, set caps.Set) {
 			if g.delegated(ctx, r.auth, need, r.input) {
 				r.denial.Hint = "A delegation made out to you covers this; your own capabilities do not, until your owner adds " + need.String() + " to them."
 			}
+			if authors := r.auth.authors(); authors != "" && r.denial.Why == "" {
+				r.denial.Why = "This was written by " + authors + ", and does at most what its author may: a program can be adopted (agent:adopt)."
+			}
 			r.denial.BoundedBy = r.auth.bounder(ctx, func(set caps.Set) bool { d := set.Check(need); return d.Possible() })
 			r.reason = r.denial.Error()
 		case need.Resource().DID() != "":

@@ -1,6 +1,7 @@
 package ap
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -95,7 +96,7 @@ func TestDemoStopsWhereTheModelFails(t *testing.T) {
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
-			if status != cli.ExitFailed || !strings.HasPrefix(s.Failure.Words, errModel.Error()+": model local: "+tt.words) || strings.Count(notes, s.Failure.Words) != 1 {
+			if status != cli.ExitFailed || !strings.HasPrefix(s.Failure.Words, errModel.Error()+": model local: "+tt.words) || strings.Count(told(t, notes), s.Failure.Words) != 1 {
 				t.Errorf("status %d, failure %q, want %d with %q, told once:\n%s", status, s.Failure.Words, cli.ExitFailed, tt.words, notes)
 			}
 			if len(s.Attempts) > 0 && !s.Unchanged {
@@ -106,6 +107,18 @@ func TestDemoStopsWhereTheModelFails(t *testing.T) {
 			}
 		})
 	}
+}
+
+// told is what the command says, with the message of its last line, which is the error as JSON.
+func told(t *testing.T, notes string) string {
+	t.Helper()
+	notes = strings.TrimSuffix(notes, "\n")
+	last := strings.LastIndex(notes, "\n") + 1
+	var failure struct{ Message string }
+	if err := json.Unmarshal([]byte(notes[last:]), &failure); err != nil {
+		t.Fatalf("%v:\n%s", err, notes)
+	}
+	return notes[:last] + failure.Message
 }
 
 // TestDemoShowsWhereTheModelFailed: the text has what was done, says where it

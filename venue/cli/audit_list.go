@@ -30,7 +30,7 @@ func (c *auditListCmd) Run(ctx context.Context, s *streams) error {
 		if err != nil {
 			return err
 		}
-		if len(rows) == 0 && !c.JSON {
+		if len(rows) == 0 {
 			s.note("no row is of this kind" + c.nobody())
 		}
 		pruned, err := r.Pruned(ctx)

@@ -69,7 +69,7 @@ func (f *fromConfig) open(ctx context.Context, s *streams) (*venue.Venue, *venue
 	if f.ReadOnly && f.dir == "" {
 		return nil, nil, misusef("%s keeps nothing on disk: there is nothing to read", f.Config)
 	}
-	if f.reads && !f.ReadOnly && f.Data != "" && !s.exists(f.dir) {
+	if !f.ReadOnly && f.Data != "" && !s.exists(f.dir) {
 		s.warn("there was no data folder " + f.dir + ", and a new one is made: remove it where the name was misspelt")
 	}
 	told, shown := s.progress()

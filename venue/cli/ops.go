@@ -70,7 +70,11 @@ type opsShowCmd struct {
 
 func (c *opsShowCmd) Run(ctx context.Context, s *streams) error {
 	return c.withVenue(ctx, s, func(_ *venue.Venue, u *venue.User) error {
-		op, err := u.Operation(ctx, c.Operation)
+		ref := c.Operation
+		if path, is := u.Tool(ref); is { // as models call it
+			ref = path
+		}
+		op, err := u.Operation(ctx, ref)
 		if err != nil {
 			return misuse{err}
 		}
