@@ -21,7 +21,7 @@ type Server struct {
 	TLS      TLS      `json:"tls,omitzero" jsonschema:"A certificate and its key."`
 	ACME     ACME     `json:"acme,omitzero" jsonschema:"Certificates that are fetched, by ACME."`
 	CORS     []string `json:"cors,omitempty" noun:"an origin" each:"its text" example:"['https://app.example.org']" jsonschema:"Origins whose pages may call the venue from a browser. Default: none."`
-	Hosts    []string `json:"hosts,omitempty" noun:"a host" each:"its name" example:"['venue.example.org']" jsonschema:"Names by which a proxy on the venue's machine asks for it: whoever shows no token is refused under others. Default: none."`
+	Hosts    []string `json:"hosts,omitempty" noun:"a host" each:"its name" example:"['venue.example.org']" jsonschema:"Names by which a proxy on the venue's machine asks for it: whoever shows no token is refused under others, and at /mcp everybody. Default: none."`
 	Requests int      `json:"requests,omitempty" example:"4096" jsonschema:"Requests that are under way at once. Default: 4096."`
 	Streams  int      `json:"streams,omitempty" example:"256" jsonschema:"Streams of events that one principal follows at once. Default: 256."`
 }

@@ -31,11 +31,17 @@ func (d *Door) nameless(r *http.Request) error {
 	if err := d.Page(r); err != nil {
 		return err
 	}
+	return d.Host(r)
+}
+
+// Host refuses what reaches this machine from within, and names another host: a page whose own name
+// leads here may send it.
+func (d *Door) Host(r *http.Request) error {
 	at, isTCP := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
 	if !isTCP || !at.IP.IsLoopback() || isOwnName(r.Host) || d.isHost(hostOf(r.Host)) {
 		return nil
 	}
-	return fault.New(fault.Refused, fmt.Sprintf("this venue is not known as %.100q: show a token, or list the name under server.hosts where a proxy passes it on", r.Host))
+	return fault.New(fault.Refused, fmt.Sprintf("this venue is not known as %.100q: where a proxy passes that name on, list it under server.hosts", r.Host))
 }
 
 func (d *Door) isHost(name string) bool {

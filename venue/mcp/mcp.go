@@ -91,6 +91,9 @@ func (f *Face) serve(w http.ResponseWriter, r *http.Request) error {
 	if err := f.door.Page(r); err != nil {
 		return err
 	}
+	if err := f.door.Host(r); err != nil { // also of who shows a token, as the protocol's clients expect
+		return err
+	}
 	p, err := f.door.Caller(r)
 	if err != nil {
 		return err
