@@ -204,7 +204,7 @@ func (g *Gate) check(ctx context.Context, r *Ruling, set caps.Set) {
 				r.denial.Hint = "A delegation made out to you covers this; your own capabilities do not, until your owner adds " + need.String() + " to them."
 			}
 			if authors := r.auth.authors(); authors != "" && r.denial.Why == "" {
-				r.denial.Why = "This was written by " + authors + ", and does at most what its author may: a program can be adopted (agent:adopt)."
+				r.denial.Why = "This was written by " + authors + ", and does at most what its author may, until you have looked at it and adopt it (agent:adopt)."
 			}
 			r.denial.BoundedBy = r.auth.bounder(ctx, func(set caps.Set) bool { d := set.Check(need); return d.Possible() })
 			r.reason = r.denial.Error()
