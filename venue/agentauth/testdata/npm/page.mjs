@@ -52,6 +52,8 @@ try {
   };
   const settled = async (act) => { await Promise.all([page.waitForNavigation(), act()]); };
   const enter = () => settled(() => press("Enter"));
+  // look sends the code that a link brings.
+  const look = async () => { await reach("#code"); await enter(); };
 
   // A stranger learns nothing, signs in, and is back where they were.
   const books = await host.register("Books <b>of</b> Acme", asks, "to pay & file");
@@ -66,8 +68,7 @@ try {
   assert.doesNotMatch(await main(), /Acme|account/, "the link alone tells who has it");
 
   // They see who asks for what and why, and approve less: one capability of two, within less.
-  await reach("#code");
-  await enter();
+  await look();
   const said = await main();
   for (const text of ["Books <b>of</b> Acme", "Desk", "to pay & file", "Read an account.", "/value is at most 100", books.approval.user_code]) {
     assert(said.includes(text), `the page does not say ${text}: ${said}`);
@@ -94,7 +95,7 @@ try {
   // Limits that nobody can hold are said, and what stands on the page is asked again.
   const typed = await host.register("Typist", asks);
   await page.goto(typed.approval.verification_uri_complete);
-  await enter();
+  await look();
   await reach("#limit-write_account");
   await page.keyboard.type('{"value": {"maximum": 5}}');
   await reach("button[value=approve]");
@@ -135,7 +136,7 @@ try {
     assert.match(await page.locator("[role=alert]").textContent(), /no request with this code/);
   }
   await page.goto(robbed.approval.verification_uri_complete);
-  await enter();
+  await look();
   assert.match(await page.locator("[role=alert]").textContent(), /too many wrong codes/);
   console.log(`ok   a person approves in Chromium, as ${picture} shows`);
 } finally {
