@@ -44,11 +44,17 @@ type NotFoundError struct {
 
 func (e *NotFoundError) Error() string {
 	text := fmt.Sprintf("operation not found: %q names none", value.Cut(e.Reference, 80))
-	if e.Nearest != "" {
+	switch {
+	case e.Nearest != "":
 		text += "; did you mean " + e.Nearest + "?"
+	case !operationForm().MatchString(e.Reference):
+		text += "; an operation is a name such as covia:read, a path such as v/ops/covia/read, or one of yours such as o/greet"
 	}
 	return text
 }
+
+// operationForm is what may name an operation.
+var operationForm = value.Form(`^([A-Za-z0-9_-]+:|(v/ops|o|mcp)/).`)
 
 // PanicError is what a handler's panic becomes.
 type PanicError struct {

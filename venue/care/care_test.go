@@ -20,6 +20,7 @@ import (
 	"go.uber.org/goleak"
 
 	"usher/runtime"
+	"usher/tools/scheduler"
 	"usher/ucan"
 	"usher/venue"
 	"usher/venue/care"
@@ -232,6 +233,9 @@ func TestRestoreAt(t *testing.T) {
 		return made.Token
 	}
 	stolen, replaced, good, once := token("stolen"), token("replaced"), token("good"), worksOnce(t, v.DID())
+	for _, name := range []string{"cancelled", "replaced", "kept"} {
+		venuetest.Invoke(t, alice, "scheduler:schedule", `{"name":"`+name+`","operation":"covia:list","cron":"0 0 1 1 *"}`)
+	}
 	write(1)
 	theirs := fmt.Sprintf(`{"path":"%s/w/a"}`, alice.DID())
 	venuetest.Invoke(t, bob, "covia:read", theirs)
@@ -248,6 +252,10 @@ func TestRestoreAt(t *testing.T) {
 	venuetest.Invoke(t, alice, "agent:delete", `{"agentId":"carol"}`)
 	venuetest.Invoke(t, alice, "agent:delete", `{"agentId":"dave","remove":true}`)
 	venuetest.Invoke(t, alice, "agent:suspend", `{"agentId":"frank"}`)
+	for _, name := range []string{"cancelled", "replaced"} {
+		venuetest.Invoke(t, alice, "scheduler:cancel", `{"handle":"`+name+`"}`)
+	}
+	venuetest.Invoke(t, alice, "scheduler:schedule", `{"name":"replaced","operation":"covia:list","cron":"0 0 2 1 *"}`)
 	venuetest.Invoke(t, alice, "agent:resume", `{"agentId":"grace"}`)
 	for id, held := range map[string]string{"narrowed": `[{"with":"w/a","can":"crud/read"},{"with":"o/","can":"crud"}]`, "widened": `[{"with":"w/","can":"crud"}]`, "moved": `[{"with":"w/a","can":"crud"}]`} {
 		venuetest.Invoke(t, alice, "agent:update", `{"agentId":"`+id+`","config":{"caps":`+held+`}}`)
@@ -303,6 +311,17 @@ func TestRestoreAt(t *testing.T) {
 	}
 	if want := "erin SLEEPING, frank SUSPENDED, grace SUSPENDED"; err != nil || strings.Join(are, ", ") != want {
 		t.Errorf("agents: %s, %v; want %s, as the others have ended", are, err, want)
+	}
+	var scheduled struct {
+		Events []scheduler.Event
+	}
+	if err := json.Unmarshal([]byte(venuetest.Invoke(t, alice, "scheduler:list", `{}`)), &scheduled); err != nil || len(scheduled.Events) != 3 {
+		t.Fatalf("schedules: %+v, %v", scheduled, err)
+	}
+	for _, is := range scheduled.Events {
+		if fires := is.Handle == "kept"; fires != (is.Time != 0) || fires != (is.Error == "") {
+			t.Errorf("schedule %s, next %d, error %q", is.Handle, is.Time, is.Error)
+		}
 	}
 	var notes []string
 	for row, err := range v.Audit(t.Context(), 1) {

@@ -9,6 +9,7 @@ import (
 	"usher/venue/approvals"
 	"usher/venue/auth"
 	"usher/venue/lending"
+	"usher/venue/schedules"
 	"usher/venue/store"
 	"usher/venue/store/journal"
 	"usher/venue/visitors"
@@ -30,6 +31,7 @@ var laterRooms = []struct {
 	{[]string{"i/tok/"}, tokens},
 	{visitors.Rows, visitors.Held},
 	{[]string{lending.Rows}, lending.Held},
+	{[]string{schedules.Rows}, schedules.Held},
 	// Of people who had signed in, whoever has signed out since: none stays.
 	{[]string{"i/ses/"}, goes},
 	// What servers of MCP have granted, whoever has signed out there since, and the addresses that are

@@ -7,9 +7,13 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"reflect"
+	"strconv"
+	"strings"
 
 	"usher/tools"
 	"usher/tools/fault"
+	"usher/tools/form"
 )
 
 // MaxBody is how many bytes of a body are read: the input of an operation, and what stands
@@ -30,9 +34,23 @@ func Body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	return raw, tools.CheckWeight(raw)
 }
 
-// Strictly reads JSON that has no field which to has not.
+// Strictly reads JSON into the struct that to points to. A field that this has not is an
+// error, which names those that it has.
 func Strictly(raw []byte, to any) error {
 	strict := json.NewDecoder(bytes.NewReader(raw))
 	strict.DisallowUnknownFields()
-	return strict.Decode(to)
+	err := strict.Decode(to)
+	if err == nil {
+		return nil
+	}
+	quoted, unknown := strings.CutPrefix(err.Error(), "json: unknown field ")
+	if !unknown {
+		return err
+	}
+	name, _ := strconv.Unquote(quoted)
+	keys := form.Keys(reflect.TypeOf(to).Elem())
+	if meant := form.Meant(name, keys); meant != "" {
+		return fmt.Errorf("unknown field %s: %s", quoted, meant)
+	}
+	return fmt.Errorf("unknown field %s: it has %s", quoted, strings.Join(keys, ", "))
 }

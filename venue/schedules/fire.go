@@ -191,9 +191,12 @@ func (r *Room) moved(ctx context.Context, rec, next *record) (*runs.With, error)
 func (r *Room) end(ctx context.Context, rec *record, why error) error {
 	r.Logger.ErrorContext(ctx, "a schedule can never fire again", "schedule", rec.of(), "error", why)
 	next := *rec
-	next.Next, next.Past, next.Floor, next.Error = 0, 0, 0, tools.Cut(why.Error())
+	next.over(tools.Cut(why.Error()))
 	return r.replace(ctx, rec, &next)
 }
+
+// over has the schedule fire no more, and say why.
+func (rec *record) over(why string) { rec.Next, rec.Past, rec.Floor, rec.Error = 0, 0, 0, why }
 
 // replace puts next in the place of rec.
 func (r *Room) replace(ctx context.Context, rec, next *record) error {

@@ -2,9 +2,12 @@ package schedules
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"strings"
 	"time"
 
+	"usher/ucan"
 	"usher/venue/store"
 )
 
@@ -36,4 +39,41 @@ func (r *Room) Restored(ctx context.Context, at time.Time) error {
 		}
 	}
 	return nil
+}
+
+// Rows is below which key [Held] looks at rows.
+const Rows = prefix + "rec/"
+
+const errCancelled = "after the moment to which the data folder was restored it was cancelled, or it fired for the last time: make it again if it is to fire"
+
+// Held says which schedules fire no more where a folder is taken back to a moment, by their rows
+// then and now: those that are there no more. They are kept, and say why.
+func Held(then, now map[string][]byte) (put map[string][]byte, del []string, err error) {
+	put = make(map[string][]byte)
+	for key, was := range then {
+		of, _, _ := strings.Cut(strings.TrimPrefix(key, Rows), "/")
+		owner, err := ucan.ParseDID(of)
+		if err != nil {
+			return nil, nil, err
+		}
+		rec, err := decode(was, owner, 0)
+		if err != nil {
+			return nil, nil, err
+		}
+		if raw := now[key]; raw != nil {
+			is, err := decode(raw, owner, 0)
+			if err != nil {
+				return nil, nil, err
+			}
+			if is.Life == rec.Life {
+				continue
+			}
+		}
+		del = append(del, rec.index()...)
+		rec.over(errCancelled)
+		if put[key], err = json.Marshal(rec); err != nil {
+			return nil, nil, err
+		}
+	}
+	return put, del, nil
 }

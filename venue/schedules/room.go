@@ -96,7 +96,7 @@ type record struct {
 
 const prefix = "e/"
 
-func recKey(owner ucan.DID, id string) string { return prefix + "rec/" + owner.String() + "/" + id }
+func recKey(owner ucan.DID, id string) string { return Rows + owner.String() + "/" + id }
 
 // timed is a key that sorts by a time.
 func timed(kind string, ms int64, rest string) string {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -23,18 +24,33 @@ func Cut(ctx context.Context, dir string, at time.Time) (end Place, err error) {
 	if err != nil {
 		return end, err
 	}
+	oldest := uint64(1)
+	if len(p.segments) > 0 && p.segments[0].first > 1 {
+		oldest = math.MaxUint64
+		if len(p.snapshots) > 0 {
+			oldest = p.snapshots[0].position
+		}
+	}
+	var since time.Time // when the oldest state that is kept was that of the folder
 	last, err := walk(p.segments, func(r *record) error {
-		if r.time.After(at) {
+		if since.IsZero() && r.position >= oldest {
+			since = r.time
+		}
+		switch {
+		case !r.time.After(at) && (since.IsZero() || !since.After(at)):
+			end = Place{r.position, r.time}
+		case !since.IsZero():
 			return errEnough
 		}
-		end = Place{r.position, r.time}
 		return ctx.Err()
 	})
-	if err != nil && !errors.Is(err, errEnough) {
+	switch {
+	case err != nil && !errors.Is(err, errEnough):
 		return end, err
-	}
-	if len(p.segments) == 0 || end.Position == 0 || p.segments[0].first > 1 && (len(p.snapshots) == 0 || p.snapshots[0].position > end.Position) {
-		return end, fmt.Errorf("there is no state of %s: what is kept begins later", at.UTC().Format(time.RFC3339))
+	case since.IsZero():
+		return end, errors.New("no state of the past is kept: restore without a moment")
+	case since.After(at):
+		return end, fmt.Errorf("there is no state of %s: what is kept begins with %s", at.UTC().Format(time.RFC3339), since.UTC().Format(time.RFC3339Nano))
 	}
 	if err := errors.Join(os.RemoveAll(filepath.Join(dir, indexDir)), os.RemoveAll(filepath.Join(dir, endsFile))); err != nil {
 		return end, err
