@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
@@ -205,8 +206,12 @@ func (p *port) tell(ctx context.Context, s *streams, k *kept) error {
 	return s.greeting(&out)
 }
 
-// address is the URL of the venue.
+// address is the URL of the venue, for a client on this machine where it listens at every interface.
 func address(l net.Listener, at *config.Server) string {
+	host := l.Addr().String()
+	if tcp, is := l.Addr().(*net.TCPAddr); is && tcp.IP.IsUnspecified() {
+		host = net.JoinHostPort("localhost", strconv.Itoa(tcp.Port))
+	}
 	switch {
 	case l.Addr().Network() == "unix":
 		return "unix:" + l.Addr().String()
@@ -217,9 +222,9 @@ func address(l net.Listener, at *config.Server) string {
 		}
 		return "https://" + net.JoinHostPort(at.ACME.Hosts[0], port)
 	case at.TLS.Cert != "":
-		return "https://" + l.Addr().String()
+		return "https://" + host
 	}
-	return "http://" + l.Addr().String()
+	return "http://" + host
 }
 
 // greeting says where the venue is, and how to call it.
