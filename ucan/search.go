@@ -3,11 +3,14 @@ package ucan
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
+	"strings"
 	"sync"
 	"time"
 
 	"usher/caps"
+	"usher/caps/value"
 )
 
 // search looks for a chain from the caller up to a root, the shortest first. It
@@ -121,7 +124,26 @@ func (s *search) failure() error {
 	if s.at != nil {
 		e.CID = s.at.CID
 	}
+	if s.at != nil && errors.Is(s.err, ErrNotCovered) {
+		e.Detail = "it carries " + s.at.carries()
+	}
 	return e
+}
+
+// carries names the capabilities of a token, of many the first.
+func (l *Link) carries() string {
+	const most = 4
+	var text strings.Builder
+	for i := range l.grants[:min(most, len(l.grants))] {
+		if i > 0 {
+			text.WriteString(", ")
+		}
+		text.WriteString(value.Cut(l.grants[i].shown.String(), 300))
+	}
+	if more := len(l.grants) - most; more > 0 {
+		fmt.Fprintf(&text, " and %d more", more)
+	}
+	return text.String()
 }
 
 // maxRevokers is how many revokers within chains one search tells apart.
