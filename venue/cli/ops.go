@@ -16,7 +16,10 @@ type opsCmd struct {
 	Show opsShowCmd `cmd:"" reads:"" help:"Describe an operation: what it does, what it needs, and its input and output."`
 }
 
-type opsListCmd struct{ onVenue }
+type opsListCmd struct {
+	onVenue
+	Part string `arg:"" optional:"" help:"Only those that have this in their name or description."`
+}
 
 func (c *opsListCmd) Run(ctx context.Context, s *streams) error {
 	return c.withVenue(ctx, s, func(_ *venue.Venue, u *venue.User) error {
@@ -24,12 +27,15 @@ func (c *opsListCmd) Run(ctx context.Context, s *streams) error {
 		if err != nil {
 			return err
 		}
-		list := make([]tools.Sheet, len(ops))
-		for i, op := range ops {
-			list[i] = op.Sheet()
+		list := []tools.Sheet{}
+		part := strings.ToLower(c.Part)
+		for _, op := range ops {
+			if is := op.Sheet(); strings.Contains(strings.ToLower(is.Name+" "+is.Operation+" "+is.Description), part) {
+				list = append(list, is)
+			}
 		}
 		slices.SortFunc(list, func(a, b tools.Sheet) int { return strings.Compare(a.Name, b.Name) })
-		return printList(s, c.JSON, list, "there are no operations", []string{"OPERATION", "NEEDS", "WHAT IT DOES"}, func(op *tools.Sheet) []string {
+		return printList(s, c.JSON, list, "no operation has that in its name or description", []string{"OPERATION", "NEEDS", "WHAT IT DOES"}, func(op *tools.Sheet) []string {
 			does, _, _ := strings.Cut(op.Description, ". ")
 			return []string{op.Name, strings.Join(needs(op, false), ", "), strings.TrimSuffix(does, ".")}
 		})
