@@ -3,7 +3,9 @@
 package cli_test
 
 import (
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -12,7 +14,13 @@ import (
 // onTerminal runs a command on a terminal and returns what it drew.
 func onTerminal(t *testing.T, dir string, args ...string) string {
 	t.Helper()
-	s := chat(t, dir, func(c *exec.Cmd) { c.Args = append([]string{"usher"}, args...) })
+	return drawnBy(t, dir, func(c *exec.Cmd) { c.Args = append([]string{"usher"}, args...) })
+}
+
+// drawnBy is onTerminal for a command whose streams may go elsewhere.
+func drawnBy(t *testing.T, dir string, change func(*exec.Cmd)) string {
+	t.Helper()
+	s := chat(t, dir, change)
 	timer := time.AfterFunc(patience, func() { _ = s.cmd.Process.Kill() })
 	defer timer.Stop()
 	_ = s.cmd.Wait()
@@ -47,5 +55,27 @@ func TestADescriptionForgesNothing(t *testing.T) {
 	}
 	if got := onTerminal(t, dir, "agents", "list"); !strings.Contains(got, "evil root") {
 		t.Errorf("the description is not listed: %q", got)
+	}
+}
+
+// What a server says of its tools does not act on the terminal either, where the answer goes to a
+// file and only what is to be accepted is shown.
+func TestWhatIsAcceptedForgesNothing(t *testing.T) {
+	dir := filepath.Dir(project(t, "models: {default: {provider: offline}}\nmcp: [{id: files, command: [files-server, about]}]\n"))
+	about := filepath.Join(dir, "about")
+	for _, text := range []string{"reads", "reads \u009b2J\u202efiles"} {
+		if err := os.WriteFile(about, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		got := drawnBy(t, dir, func(c *exec.Cmd) {
+			c.Args = []string{"usher", "mcp", "accept", "files", "--json"}
+			c.Stdout = nil
+		})
+		if strings.Contains(got, "\u009b") || strings.Contains(got, "\u202e") {
+			t.Errorf("a control sequence reaches the terminal: %q", got)
+		}
+		if text != "reads" && !strings.Contains(got, "2J") {
+			t.Errorf("what is accepted is not shown: %q", got)
+		}
 	}
 }
