@@ -435,6 +435,15 @@ func TestLocks(t *testing.T) {
 	}
 }
 
+// Of a place for checkpoints that is a URL no more is shown than where it is: the rest may be a secret.
+func TestExamineShowsNoSecret(t *testing.T) {
+	found, _ := care.Examine(t.Context(), small(t), []string{"https://user:secret@log.example/secret?key=secret"}, time.Now())
+	text := fmt.Sprintf("%+v", found)
+	if strings.Contains(text, "secret@") || strings.Contains(text, "key=") || !strings.Contains(text, "none of https://log.example") {
+		t.Errorf("it shows %s", text)
+	}
+}
+
 // What is wrong with a folder is named with what to do, and what can be made anew is.
 func TestExamineAndRepair(t *testing.T) {
 	one := func(t *testing.T, dir, pattern string) string {
