@@ -79,3 +79,26 @@ func TestWhatIsAcceptedForgesNothing(t *testing.T) {
 		}
 	}
 }
+
+// What stands in a configuration, in capabilities and in an input that somebody else wrote does not act
+// on the terminal of whoever looks at them.
+func TestWhatIsLookedAtForgesNothing(t *testing.T) {
+	const evil = `\u009b2J\u202e\u001b]0;x\u0007`
+	dir := filepath.Dir(project(t, `models: {default: {provider: offline}, "a`+evil+`": {provider: offline, key: plain}}
+agents: [{id: bob, prompt: x, caps: [{with: w/, can: crud, when: {/value/to: {in: ["`+evil+`"]}}}]}]
+`))
+	held := `[{"with":"w/","can":"crud","when":{"/value/to":{"in":["` + evil + `"]}}}]`
+	for _, args := range [][]string{
+		{"lint"},
+		{"caps", "disclose", "--caps", held},
+		{"caps", "check", "--caps", held, "--op", "covia:write", "--input", `{"path":"w/a","value":{"to":"` + evil + `s"}}`},
+	} {
+		got := onTerminal(t, dir, args...)
+		if strings.ContainsAny(got, "\u009b\u202e\a") {
+			t.Errorf("%v: a control sequence reaches the terminal: %q", args, got)
+		}
+		if !strings.Contains(got, "2J") {
+			t.Errorf("%v: it is not shown: %q", args, got)
+		}
+	}
+}
