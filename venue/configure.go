@@ -1,6 +1,7 @@
 package venue
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -36,8 +37,8 @@ func (v *Venue) Applied() apply.Outcome {
 // opening it with that would: models, MCP servers, data, agents and orchestrations, from their
 // next call on. The name, user, store, limits, ledger and retention take effect where
 // the venue is opened with it. A configuration with models that cannot be made
-// changes nothing. Where an entry cannot be applied, those before it are: the same
-// call goes on from there.
+// changes nothing. Where an entry cannot be applied, all others are: the same call
+// tries it again, and one with the configuration of before takes the others back.
 func (v *Venue) Configure(ctx context.Context, c *config.Config) error {
 	a := &v.applied
 	a.mu.Lock()
@@ -80,19 +81,14 @@ func (v *Venue) apply(ctx context.Context, c *config.Config) error {
 	if err := v.servers.Set(ctx, c.MCP); err != nil {
 		return fmt.Errorf("apply mcp: %w", err)
 	}
-	out, err := apply.Config(ctx, c, a.user, v.store.Under("c/"))
-	if err == nil {
-		err = v.hooked(ctx, c)
+	out, refused := apply.Config(ctx, c, a.user, v.store.Under("c/"))
+	if err := cmp.Or(v.hooked(ctx, c), v.visited(ctx, c)); err != nil {
+		return errors.Join(refused, err)
 	}
-	if err == nil {
-		err = v.visited(ctx, c)
-	}
-	if err == nil {
-		v.hook.Set(hookOf(c))
-		v.abroad.Set(c.AgentAuth.PrivateServers)
-		v.others.Set(c.A2A.PrivateServers)
-		a.config, a.outcome = c, out
-		a.now.Store(c)
-	}
-	return err
+	v.hook.Set(hookOf(c))
+	v.abroad.Set(c.AgentAuth.PrivateServers)
+	v.others.Set(c.A2A.PrivateServers)
+	a.config, a.outcome = c, out
+	a.now.Store(c)
+	return refused
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"usher/caps"
@@ -14,9 +15,9 @@ import (
 
 // Held says what holds of a life of an agent that a record of the past tells of, by the
 // record of now, nil where there is none: one that has ended since has ended, one that was
-// suspended is, and what was taken from it is not given back. It returns the record as it must
-// be then, nil where it stays as it was, and the life where that has ended. row is the key of
-// both in the book's space.
+// suspended is, what was taken from it is not given back, and whoever was put above it stays
+// there. It returns the record as it must be then, nil where it stays as it was, and the life
+// where that has ended. row is the key of both in the book's space.
 func Held(row string, then, now []byte) (must []byte, ended tools.Life, err error) {
 	var was, is past
 	if err = json.Unmarshal(then, &was); err == nil && now != nil {
@@ -47,6 +48,15 @@ func Held(row string, then, now []byte) (must []byte, ended tools.Life, err erro
 		if before, after := was.held(principal), is.held(principal); !after.Covers(before) {
 			changed["caps"] = before.Intersect(after)
 		}
+		givers := slices.Clone(was.Givers)
+		for _, giver := range is.Givers {
+			if !slices.Contains(givers, giver) {
+				givers = append(givers, giver)
+			}
+		}
+		if len(givers) > len(was.Givers) {
+			changed["givers"] = givers
+		}
 	}
 	if len(changed) == 0 {
 		return nil, "", nil
@@ -68,6 +78,7 @@ func Held(row string, then, now []byte) (must []byte, ended tools.Life, err erro
 type past struct {
 	Life, Status, DID string
 	Caps              json.RawMessage
+	Givers            []tools.Life
 }
 
 // held is what the agent may do; what cannot be read gives nothing.

@@ -11,6 +11,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -37,35 +38,51 @@ type Outcome struct {
 	Passed         []string // names of schedules that were not made, since their time had passed
 }
 
-// Config applies c as the user, with its notes in the space.
+// Config applies c as the user, with its notes in the space. Where an entry is refused, all
+// others are applied, so that it keeps nothing that c takes away, and the error names each.
 func Config(ctx context.Context, c *config.Config, user invoker, notes *store.Space) (Outcome, error) {
 	r := &room{user: user, notes: notes, prefix: user.DID().String() + "/"}
 	for _, d := range c.Data {
-		if err := r.datum(ctx, d); err != nil {
-			return r.out, fmt.Errorf("apply data %s: %w", d.Path, err)
-		}
+		r.entry("data "+d.Path, func() error { return r.datum(ctx, d) })
 	}
 	for _, o := range c.Orchestrations {
-		err := r.once(ctx, noteOrchestration+o.ID, o.Document, "covia:write", map[string]any{"path": o.Path(), "value": o.Document})
-		if err != nil {
-			return r.out, fmt.Errorf("apply orchestration %s: %w", o.ID, err)
-		}
+		r.entry("orchestration "+o.ID, func() error {
+			return r.once(ctx, noteOrchestration+o.ID, o.Document, "covia:write", map[string]any{"path": o.Path(), "value": o.Document})
+		})
 	}
 	for _, spec := range parentsFirst(c.Agents) {
-		entry, err := json.Marshal(spec)
-		if err == nil {
-			err = r.once(ctx, noteAgent+spec.ID, entry, "agent:create", map[string]any{"agentId": spec.ID, "config": spec, "overwrite": true})
-		}
-		if err != nil {
-			return r.out, fmt.Errorf("apply agent %s: %w", spec.ID, err)
-		}
+		r.entry("agent "+spec.ID, func() error {
+			entry, err := json.Marshal(spec)
+			if err != nil {
+				return err
+			}
+			return r.once(ctx, noteAgent+spec.ID, entry, "agent:create", map[string]any{"agentId": spec.ID, "config": spec, "overwrite": true})
+		})
 	}
 	for _, s := range c.Schedules {
-		if err := r.schedule(ctx, s); err != nil {
-			return r.out, fmt.Errorf("apply schedule %s: %w", s.Name, err)
-		}
+		r.entry("schedule "+s.Name, func() error { return r.schedule(ctx, s) })
 	}
-	return r.out, r.strays(ctx, c)
+	if !r.failed {
+		r.refused = append(r.refused, r.strays(ctx, c))
+	}
+	return r.out, errors.Join(r.refused...)
+}
+
+// entry applies one entry. What is no refusal of it, such as that the store takes nothing more,
+// ends all.
+func (r *room) entry(name string, apply func() error) {
+	if r.failed {
+		return
+	}
+	err := apply()
+	if err == nil {
+		return
+	}
+	r.refused = append(r.refused, fmt.Errorf("apply %s: %w", name, err))
+	switch fault.Of(err) {
+	case fault.Failed, fault.Unknown, fault.Canceled, fault.Timeout:
+		r.failed = true
+	}
 }
 
 // Pending are the agents that [Config] would write, or find gone from c.
@@ -107,6 +124,9 @@ type room struct {
 	notes  *store.Space
 	prefix string // of the user's notes
 	out    Outcome
+
+	refused []error // by entry
+	failed  bool    // nothing more can be applied
 }
 
 // Beginnings of the names of notes.

@@ -219,6 +219,9 @@ func TestRestoreAt(t *testing.T) {
 	for id, held := range map[string]string{"narrowed": `[{"with":"w/","can":"crud"}]`, "widened": `[{"with":"w/a","can":"crud/read"}]`, "moved": `null`} {
 		venuetest.Create(t, alice, venuetest.Spec(id, "", held))
 	}
+	for id, held := range map[string]string{"above": `[{"with":"w/a","can":"crud/read"}]`, "placed": `[{"with":"w/","can":"crud"}]`} {
+		venuetest.Create(t, bob, venuetest.Spec(id, "", held))
+	}
 	var made struct{ Tokens []struct{ CID string } }
 	raw := venuetest.Invoke(t, alice, "ucan:delegate", `{"audience":"`+bob.DID().String()+`","capabilities":[{"with":"w/","can":"crud/read"}]}`)
 	if err := json.Unmarshal([]byte(raw), &made); err != nil || len(made.Tokens) != 1 {
@@ -260,6 +263,7 @@ func TestRestoreAt(t *testing.T) {
 	for id, held := range map[string]string{"narrowed": `[{"with":"w/a","can":"crud/read"},{"with":"o/","can":"crud"}]`, "widened": `[{"with":"w/","can":"crud"}]`, "moved": `[{"with":"w/a","can":"crud"}]`} {
 		venuetest.Invoke(t, alice, "agent:update", `{"agentId":"`+id+`","config":{"caps":`+held+`}}`)
 	}
+	venuetest.Invoke(t, bob, "agent:update", `{"agentId":"placed","config":{"parent":"above"}}`)
 	if err := v.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -276,6 +280,14 @@ func TestRestoreAt(t *testing.T) {
 	if got := venuetest.Read(t, alice, "w/a"); !strings.Contains(got, `"value":1`) {
 		t.Errorf("w/a is %s; at that moment it was 1", got)
 	}
+	placed, err := bob.As(t.Context(), "placed")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out, err := placed.Invoke(t.Context(), "covia:write", json.RawMessage(`{"path":"w/b","value":1}`)); err == nil {
+		t.Errorf("an agent that was put below another since may do what that one may not: %s", out)
+	}
+	venuetest.Invoke(t, placed, "covia:read", `{"path":"w/a"}`)
 	if out, err := bob.Invoke(t.Context(), "covia:read", json.RawMessage(theirs)); err == nil {
 		t.Errorf("the revoked token works again: %s", out)
 	}
@@ -451,6 +463,15 @@ func TestLocks(t *testing.T) {
 	}
 	if _, _, err := care.Backup(t.Context(), dir, filepath.Join(t.TempDir(), "x"), care.Lock{}, nil); err == nil || !strings.Contains(err.Error(), "give a passphrase or a recipient") {
 		t.Errorf("a backup that nothing locks: %v", err)
+	}
+}
+
+// Of a place for checkpoints that is a URL no more is shown than where it is: the rest may be a secret.
+func TestExamineShowsNoSecret(t *testing.T) {
+	found, _ := care.Examine(t.Context(), small(t), []string{"https://user:secret@log.example/secret?key=secret"}, time.Now())
+	text := fmt.Sprintf("%+v", found)
+	if strings.Contains(text, "secret@") || strings.Contains(text, "key=") || !strings.Contains(text, "none of https://log.example") {
+		t.Errorf("it shows %s", text)
 	}
 }
 

@@ -71,7 +71,7 @@ func examineVenue(ctx context.Context, j *journal.Journal, dir string, places []
 	looked := fmt.Sprintf("%s, %s", count(report.Rows, "row"), count(report.Checkpoints, "checkpoint"))
 	for _, place := range places {
 		if strings.Contains(place, "://") {
-			looked += ", none of " + place
+			looked += ", none of " + ledger.PlaceName(place)
 		}
 	}
 	found = append(found, finding("ledger", looked, err, "compare it with a backup: usher audit verify says more"))

@@ -91,8 +91,14 @@ func (m *Manifest) lists(seen []Piece) error {
 }
 
 // isPart reports whether a name may be a file of a data folder: of it, or of a folder
-// in it.
+// in it. All of its bytes are in the backup: of a sparse file a few stand for as many as
+// it says.
 func isPart(h *tar.Header) bool {
+	for record := range h.PAXRecords {
+		if strings.HasPrefix(record, "GNU.sparse.") {
+			return false
+		}
+	}
 	if h.Typeflag != tar.TypeReg || !filepath.IsLocal(h.Name) || strings.Contains(h.Name, `\`) {
 		return false
 	}

@@ -183,7 +183,7 @@ func (c *onRequest) answer(ctx context.Context, s *streams, op string, in any) e
 			}
 			only = ", only when " + s.paint.safe(limits.String())
 		}
-		if err := s.answer(c.JSON, req, fmt.Sprintf("%s %s: %s %s%s\n", req.ID, req.Status, req.Operation, s.paint.line(string(req.Input), 80), only)); err != nil {
+		if err := s.answer(c.JSON, req, fmt.Sprintf("%s %s: %s %s%s\n", req.ID, req.Status, s.paint.safe(req.Operation), s.paint.line(string(req.Input), 80), only)); err != nil {
 			return err
 		}
 		if s.kept() != nil || req.Run == "" || c.Owner != "" { // another's run goes on where it is kept

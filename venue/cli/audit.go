@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strconv"
 
 	"usher/ucan"
 	"usher/venue"
@@ -30,7 +31,7 @@ func (f *fromConfig) withLedger(ctx context.Context, s *streams, fn func(*ledger
 		return f.withVenue(ctx, s, func(v *venue.Venue, _ *venue.User) error { return fn(&v.Ledger().Reader) })
 	}
 	if _, err := os.Stat(f.dir); err != nil {
-		return misusef("there is no data folder %s: nothing has run with %s yet", f.dir, f.Config)
+		return f.nothingYet()
 	}
 	r, shut, err := venue.ReadLedger(ctx, f.dir)
 	if err != nil {
@@ -49,17 +50,26 @@ func (f *fromConfig) checkpointPlaces() []string {
 	return places
 }
 
+// rowNumber is the number of a row, as it is typed.
+type rowNumber uint64
+
+func (n *rowNumber) UnmarshalText(text []byte) error {
+	row, err := strconv.ParseUint(string(text), 10, 64)
+	if err != nil || row == 0 {
+		return fmt.Errorf("%q is no number of a row: usher audit list shows them, from 1 on", text)
+	}
+	*n = rowNumber(row)
+	return nil
+}
+
 type auditProveCmd struct {
 	onVenue
-	Row uint64 `arg:"" help:"The row's number, as audit list shows it."`
+	Row rowNumber `arg:"" help:"The row's number, as audit list shows it."`
 }
 
 func (c *auditProveCmd) Run(ctx context.Context, s *streams) error {
-	if c.Row == 0 {
-		return misusef("rows begin at 1: audit list shows them")
-	}
 	return c.withVenue(ctx, s, func(v *venue.Venue, _ *venue.User) error {
-		proof, err := v.Ledger().Prove(ctx, c.Row)
+		proof, err := v.Ledger().Prove(ctx, uint64(c.Row))
 		if err != nil {
 			return err
 		}

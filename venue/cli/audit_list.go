@@ -15,10 +15,10 @@ import (
 
 type auditListCmd struct {
 	onVenue
-	Agent  string `placeholder:"ID" help:"Only decisions on this agent's calls."`
-	Denied bool   `help:"Only denials, and what Agent-Auth refused."`
-	Limit  int    `default:"100" placeholder:"N" help:"Only the last N; 0 is all."`
-	Before uint64 `placeholder:"ROW" help:"Only what stands before this row."`
+	Agent  string    `placeholder:"ID" help:"Only decisions on this agent's calls."`
+	Denied bool      `help:"Only denials, and what Agent-Auth refused."`
+	Limit  int       `default:"100" placeholder:"N" help:"Only the last N; 0 is all."`
+	Before rowNumber `placeholder:"ROW" help:"Only what stands before this row."`
 }
 
 func (c *auditListCmd) Run(ctx context.Context, s *streams) error {
@@ -70,7 +70,7 @@ const later = 10_000
 // read goes back from the last row until there are enough, and returns them in
 // their order, with the outcomes of the decisions among them.
 func (c *auditListCmd) read(ctx context.Context, r *ledger.Reader) (rows []ledger.Judged, err error) {
-	for row, err := range r.LastJudged(ctx, c.Before, later) {
+	for row, err := range r.LastJudged(ctx, uint64(c.Before), later) {
 		if err != nil {
 			return nil, err
 		}

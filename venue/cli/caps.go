@@ -108,9 +108,9 @@ func (c *capsCheckCmd) held(s *streams) (string, error) {
 
 func (s *streams) printVerdict(v verdict, asJSON bool) error {
 	mark := map[string]func(string) string{verdictAllow: s.paint.good, verdictAsk: s.paint.warn, verdictDeny: s.paint.bad, verdictInvalid: s.paint.warn}[v.Decision]
-	text := mark(v.Decision) + "  " + v.Message + "\n"
+	text := mark(v.Decision) + "  " + s.paint.safe(v.Message) + "\n"
 	if v.Hint != "" {
-		text += s.paint.dim(v.Hint) + "\n"
+		text += s.paint.dim(s.paint.safe(v.Hint)) + "\n"
 	}
 	if err := s.answer(asJSON, v, text); err != nil || v.Decision == verdictAllow {
 		return err
@@ -265,5 +265,5 @@ func (c *capsDiscloseCmd) Run(s *streams) error {
 		s.note("unrestricted: the section is absent from the prompt")
 		return nil
 	}
-	return s.answer(c.JSON, map[string]any{"caps": set, "disclosure": section}, section+"\n")
+	return s.answer(c.JSON, map[string]any{"caps": set, "disclosure": section}, s.paint.safe(section)+"\n")
 }

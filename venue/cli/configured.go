@@ -69,6 +69,9 @@ func (f *fromConfig) open(ctx context.Context, s *streams) (*venue.Venue, *venue
 	if f.ReadOnly && f.dir == "" {
 		return nil, nil, misusef("%s keeps nothing on disk: there is nothing to read", f.Config)
 	}
+	if f.ReadOnly && !s.exists(f.dir) {
+		return nil, nil, f.nothingYet()
+	}
 	if !f.ReadOnly && f.Data != "" && !s.exists(f.dir) {
 		s.warn("there was no data folder " + f.dir + ", and a new one is made: remove it where the name was misspelt")
 	}
@@ -89,6 +92,11 @@ func (f *fromConfig) open(ctx context.Context, s *streams) (*venue.Venue, *venue
 		return nil, nil, errors.Join(err, v.Close())
 	}
 	return v, u, nil
+}
+
+// nothingYet is the misuse that there is nothing to read.
+func (f *fromConfig) nothingYet() error {
+	return misusef("there is no data folder %s: nothing has run with %s yet", f.dir, f.Config)
 }
 
 // How long a command waits for another one that has its folder open, and how often it looks.

@@ -291,10 +291,10 @@ func (s *streams) printShifts(list []shift, asJSON bool) error {
 		sh := &list[i]
 		fmt.Fprintf(&b, "agent %s: %s\n", sh.Agent, sh.How)
 		for _, c := range sh.Added {
-			b.WriteString("  " + s.paint.good("+ "+c.String()) + "\n")
+			b.WriteString("  " + s.paint.good(s.paint.safe("+ "+c.String())) + "\n")
 		}
 		for _, c := range sh.Removed {
-			b.WriteString("  " + s.paint.bad("- "+c.String()) + "\n")
+			b.WriteString("  " + s.paint.bad(s.paint.safe("- "+c.String())) + "\n")
 		}
 		for _, w := range sh.Allowed {
 			fmt.Fprintf(&b, "  %s: %s\n", may[w.Decision], w)

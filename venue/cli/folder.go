@@ -178,7 +178,7 @@ func (s *streams) passphrase(ctx context.Context, file string, twice bool) (stri
 type backupCmd struct {
 	folderFlags
 	lockFlags
-	Where []string `arg:"" name:"[dir] out" help:"The data folder, if it is not the configuration's, and the file to write; - is standard output."`
+	Where []string `arg:"" optional:"" name:"[dir] out" help:"The data folder, if it is not the configuration's, and the file to write; - is standard output."`
 }
 
 // backedUp is what backup prints as JSON.
@@ -189,6 +189,9 @@ type backedUp struct {
 }
 
 func (c *backupCmd) Run(ctx context.Context, s *streams) error {
+	if len(c.Where) == 0 {
+		return misusef("say which file to write: usher backup OUT, or usher backup DIR OUT of a data folder that is not the configuration's")
+	}
 	if len(c.Where) > 2 {
 		return misusef("give a data folder and a file: usher backup DIR OUT")
 	}

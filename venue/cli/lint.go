@@ -77,7 +77,7 @@ func (p paint) findings(list []config.Finding) string {
 	mark := map[string]func(string) string{config.LevelError: p.bad, config.LevelWarning: p.warn, config.LevelNote: p.dim}
 	for i := range list {
 		f := &list[i]
-		fmt.Fprintf(&b, "%s: %s: %s: %s\n", f.Place(), mark[f.Level](f.Level), f.Subject, p.safe(f.Message))
+		fmt.Fprintf(&b, "%s: %s: %s: %s\n", p.safe(f.Place()), mark[f.Level](f.Level), p.safe(f.Subject), p.safe(f.Message))
 		if f.Advice != "" {
 			fmt.Fprintf(&b, "  %s\n", p.dim(p.safe(f.Advice)))
 		}

@@ -29,7 +29,7 @@ func (*mcpLoginCmd) Help() string {
 func (c *mcpLoginCmd) Run(ctx context.Context, s *streams) error {
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", fmt.Sprintf("127.0.0.1:%d", c.Port))
 	if err != nil {
-		return misuse{err}
+		return misusef("--port %d cannot be used: %w", c.Port, err)
 	}
 	defer func() { _ = l.Close() }() // the server has, where it served
 	return c.withVenue(ctx, s, func(_ *venue.Venue, u *venue.User) error {

@@ -62,7 +62,7 @@ func (c *mcpInspectCmd) Run(ctx context.Context, s *streams) error {
 			s.warn("the server could not be asked: " + seen.Error)
 			s.words(seen.Stderr)
 		}
-		return s.print(s.inspection(&seen, c.Tool != ""))
+		return s.print(s.paint.inspection(&seen, c.Tool != ""))
 	}), "mcp list")
 }
 
@@ -78,11 +78,11 @@ func (s *streams) words(lines []string) {
 }
 
 // inspection is what a server says of itself, and what counts of it.
-func (s *streams) inspection(seen *mcp.Inspection, whole bool) string {
+func (p paint) inspection(seen *mcp.Inspection, whole bool) string {
 	var b strings.Builder
 	line := func(indent, text string) {
 		for part := range strings.SplitSeq(strings.TrimSpace(text), "\n") {
-			fmt.Fprintf(&b, "%s%s\n", indent, s.paint.safe(part))
+			fmt.Fprintf(&b, "%s%s\n", indent, p.safe(part))
 		}
 	}
 	line("", fmt.Sprintf("%s (%s %s), in its own words:", seen.Server, seen.Name, seen.Version))
@@ -101,7 +101,7 @@ func (s *streams) inspection(seen *mcp.Inspection, whole bool) string {
 		}
 		switch about := cmpTool(d); {
 		case d.Accepted != nil && d.Listed != nil:
-			b.WriteString(s.changed(d))
+			b.WriteString(p.changed(d))
 		case about != nil && whole:
 			line("  ", described(about))
 		case about != nil:
@@ -125,16 +125,16 @@ func described(t *mcp.Tool) string {
 }
 
 // changed is the difference between what was accepted of a tool and what is listed.
-func (s *streams) changed(d *mcp.Detail) string {
+func (p paint) changed(d *mcp.Detail) string {
 	text := string(diff.Diff("accepted", []byte(described(d.Accepted)), "listed", []byte(described(d.Listed))))
 	var b strings.Builder
 	for line := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") {
-		line = s.paint.safe(line)
+		line = p.safe(line)
 		switch {
 		case strings.HasPrefix(line, "-"):
-			line = s.paint.bad(line)
+			line = p.bad(line)
 		case strings.HasPrefix(line, "+"):
-			line = s.paint.good(line)
+			line = p.good(line)
 		}
 		b.WriteString("  " + line + "\n")
 	}
@@ -164,7 +164,7 @@ func (c *mcpAcceptCmd) Run(ctx context.Context, s *streams) error {
 			digests[cmpTool(d).Name] = d.Digest
 		}
 		if len(digests) > 0 {
-			fmt.Fprint(s.err, s.inspection(&seen, true))
+			fmt.Fprint(s.err, s.notes.inspection(&seen, true))
 		}
 		done, err := ask[mcp.Acceptance](ctx, u, "mcp:accept", mcp.Acceptable{Named: mcp.Named{Server: c.Server, Tool: c.Tool}, Seen: digests})
 		if err != nil {

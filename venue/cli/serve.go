@@ -142,12 +142,10 @@ func listenAt(ctx context.Context, address, flag string) (net.Listener, error) {
 	if err == nil {
 		return l, nil
 	}
-	_, wrong := errors.AsType[*net.AddrError](err)
-	err = fmt.Errorf("listen at %s: %w: choose another address with %s", address, err, flag)
-	if wrong { // no machine has it
-		err = misuse{err}
+	if wrong, is := errors.AsType[*net.AddrError](err); is { // no machine has it
+		return nil, misusef("%q is no HOST:PORT, such as %s, and no unix:PATH (%s): choose another address with %s", address, defaultListen, wrong.Err, flag)
 	}
-	return nil, err
+	return nil, fmt.Errorf("listen at %s: %w: choose another address with %s", address, err, flag)
 }
 
 // close gives back what was taken; what has served is closed already.

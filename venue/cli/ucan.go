@@ -39,7 +39,7 @@ func (c *ucanKeygenCmd) Run(_ context.Context, s *streams) error {
 	defer key.Zero()
 	err = key.WriteFile(c.Out)
 	if errors.Is(err, os.ErrExist) {
-		return fmt.Errorf("%s is there already, and a key is never overwritten: name another file with --out", c.Out)
+		return misusef("%s is there already, and a key is never overwritten: name another file with --out", c.Out)
 	}
 	if err != nil {
 		return err

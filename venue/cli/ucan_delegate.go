@@ -42,7 +42,7 @@ func (c *ucanDelegateCmd) Run(ctx context.Context, s *streams) error {
 		return misusef("--owner and --root go with --key: a venue knows both; write the resource as did:key:z6Mk…/w/shared")
 	}
 	if c.Out != "" && s.exists(c.Out) {
-		return fmt.Errorf("%s is there already: name another file with --out", c.Out)
+		return misusef("%s is there already: name another file with --out", c.Out)
 	}
 	s.noteAbilities(caps.Of(d.Capabilities...))
 	var made delegation.Tokens

@@ -44,6 +44,13 @@ func TestFetch(t *testing.T) {
 			t.Errorf("%s: %v, want %s", name, err, tt.err)
 		}
 	}
+	if _, err := someTokens(func(name string) ([]byte, error) { return nil, nil }, []string{server.URL + "/hidden", "-"}); err == nil || strings.Contains(err.Error(), "hidden") {
+		t.Errorf("no token: %v", err)
+	}
+	items, err := someTokens(func(name string) ([]byte, error) { return fetch(t.Context(), name, by) }, []string{server.URL + "/tokens?key=hidden"})
+	if err != nil || len(items) != 1 || strings.Contains(items[0].Source, "hidden") {
+		t.Errorf("tokens are said to be of %+v, %v", items, err)
+	}
 	if _, err := fetch(t.Context(), server.URL+"/tokens", reach.Transport(fetchTime, false)); !errors.Is(err, reach.ErrPrivate) {
 		t.Errorf("a private address: %v", err)
 	}

@@ -22,7 +22,8 @@ type node struct {
 	parents  []*node           // what it can have been made from, what gives all of it first
 	children []*node
 
-	visited, placed bool // in the forest
+	visited, placed bool  // in the forest
+	reached         *node // see above
 }
 
 // forest is a set of tokens and what each was made from.
@@ -34,6 +35,10 @@ type forest struct {
 	byCID   map[ucan.CID]*node
 	madeOut map[ucan.DID][]*node
 }
+
+// maxInspected is how many tokens are shown, with those inside others: what each can have been
+// made from grows with the square of their number.
+const maxInspected = 1024
 
 // plant finds out how tokens hang together, and what is wrong with them.
 func plant(ctx context.Context, items []delegation.Item, now func() time.Time) (*forest, error) {
@@ -51,6 +56,9 @@ func plant(ctx context.Context, items []delegation.Item, now func() time.Time) (
 			f.add(i.Link, i.Source)
 			links = append(links, i.Link)
 		}
+	}
+	if len(f.found) > maxInspected {
+		return nil, misusef("these are %d tokens, and %d at most are drawn: give the chain that you ask about", len(f.found), maxInspected)
 	}
 	for _, n := range f.found {
 		f.visit(n)
@@ -140,6 +148,10 @@ func (f *forest) visit(n *node) {
 	f.nodes = append(f.nodes, n)
 }
 
+// maxHeld is how many capabilities are shown of a token that names no resource: its
+// proofs, and theirs, may be any number.
+const maxHeld = 64
+
 // hold takes the capabilities of the token; those of its proofs, where it names no
 // resource.
 func (n *node) hold() {
@@ -149,12 +161,23 @@ func (n *node) hold() {
 			continue
 		}
 		for _, p := range n.parents {
-			for _, g := range p.held {
-				if part, err := caps.NewCapability(g.With(), string(c.Can())); err == nil && g.Can().Covers(c.Can()) {
-					n.held = append(n.held, part)
-				}
-			}
+			n.pass(p, c.Can())
 		}
+	}
+}
+
+// pass takes what a proof gives, each once.
+func (n *node) pass(p *node, can caps.Ability) {
+	for _, g := range p.held {
+		part, err := caps.NewCapability(g.With(), string(can))
+		if err != nil || !g.Can().Covers(can) || slices.ContainsFunc(n.held, part.Equal) {
+			continue
+		}
+		if len(n.held) == maxHeld {
+			say(&n.Notes, "only %d of its capabilities are shown", maxHeld)
+			return
+		}
+		n.held = append(n.held, part)
 	}
 }
 
@@ -170,7 +193,7 @@ func (n *node) judge(ctx context.Context, v *ucan.Verifier) {
 	if n.Policy = n.link.Policy(); len(n.Policy) > 0 {
 		say(&n.Notes, "only when %s", n.Policy)
 	}
-	tokens := n.above(nil, maxDrawn)
+	tokens := n.above(n, nil, maxDrawn)
 	for _, c := range n.held {
 		_, err := v.Authorize(ctx, ucan.Query{Caller: n.Audience, Owner: n.owner, Request: caps.NeedOn(c.Can(), c.Resource()), Tokens: tokens})
 		if err != nil && !errors.Is(err, ucan.ErrPolicy) { // it is not asked with the input that a policy is about
@@ -189,15 +212,16 @@ func say(list *[]string, format string, args ...any) {
 	}
 }
 
-// above returns the token and what it can have been made from, so many levels up: a
-// longer chain is refused anyway.
-func (n *node) above(list []*ucan.Link, levels int) []*ucan.Link {
-	if levels < 0 || slices.Contains(list, n.link) {
+// above returns the list with the token and what it can have been made from, so many levels up,
+// on behalf of the one below them all: a longer chain is refused anyway.
+func (n *node) above(of *node, list []*ucan.Link, levels int) []*ucan.Link {
+	if levels < 0 || n.reached == of {
 		return list
 	}
+	n.reached = of
 	list = append(list, n.link)
 	for _, p := range n.parents {
-		list = p.above(list, levels-1)
+		list = p.above(of, list, levels-1)
 	}
 	return list
 }

@@ -328,3 +328,47 @@ func TestUcanInspectPassesOn(t *testing.T) {
 		}
 	}
 }
+
+// TestUcanInspectIsBounded: tokens that pass on what many others give show each thing once, and
+// so many are not drawn that what they can have been made from is without end.
+func TestUcanInspectIsBounded(t *testing.T) {
+	const levels, each = 4, 3
+	random, life := &counter{}, time.Now().Add(time.Hour)
+	var proofs []*ucan.Link // one of each level
+	level := func(i, tokens int) (texts []string) {
+		is := ucan.Issuer{Key: keyOf(t, byte(i+1)), Rand: random, Verifier: &ucan.Verifier{}}
+		for range tokens {
+			made, err := is.Delegate(t.Context(), ucan.Delegation{
+				Audience: keyOf(t, byte(i+2)).DID(), Owner: keyOf(t, 1).DID(), Capabilities: []caps.Capability{caps.MustCapability("", "*")},
+				Expires: life, Tokens: proofs[:i],
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			texts = append(texts, made[0].Text())
+			proofs = append(proofs[:i:i], made[0])
+		}
+		return texts
+	}
+	var texts []string
+	for i := range levels {
+		texts = append(texts, level(i, each)...)
+	}
+	status, out, notes := usher(t, strings.Join(texts, "\n"), "ucan", "inspect", "--json", "-")
+	var report struct {
+		Tokens []struct{ Capabilities []struct{ With string } }
+	}
+	if err := json.Unmarshal([]byte(out), &report); err != nil || status != 0 || len(report.Tokens) != levels*each {
+		t.Fatalf("%d, %v: %s", status, err, notes)
+	}
+	for i, n := range report.Tokens {
+		if len(n.Capabilities) != 1 {
+			t.Errorf("token %d shows %d capabilities, want 1", i, len(n.Capabilities))
+		}
+	}
+	proofs = nil
+	status, _, notes = usher(t, strings.Join(level(0, 1025), "\n"), "ucan", "inspect", "-")
+	if status != cli.ExitMisuse || !strings.Contains(notes, "give the chain that you ask about") {
+		t.Errorf("1025 tokens: %d, %s", status, notes)
+	}
+}

@@ -31,9 +31,7 @@ func tokensBy(read func(name string) ([]byte, error), names []string) (items []d
 		if err != nil {
 			return nil, err
 		}
-		if name == "-" {
-			name = "standard input"
-		}
+		name = sourcesOf(name)
 		const sealedHead = 0x82 // a CBOR list of two, with which no text begins
 		if len(data) > 0 && data[0] == sealedHead {
 			items = append(items, delegation.Read(name, "u"+base64.RawURLEncoding.EncodeToString(data)))
@@ -46,6 +44,24 @@ func tokensBy(read func(name string) ([]byte, error), names []string) (items []d
 		}
 	}
 	return items, nil
+}
+
+// sourcesOf names files of tokens as people are told: of a URL its host alone, as the rest
+// may be a secret.
+func sourcesOf(names ...string) string {
+	out := slices.Clone(names)
+	for i, name := range names {
+		switch at, err := url.Parse(name); {
+		case name == "-":
+			out[i] = "standard input"
+		case !strings.Contains(name, "://"):
+		case err != nil:
+			out[i] = "a URL"
+		default:
+			out[i] = at.Host
+		}
+	}
+	return strings.Join(out, ", ")
 }
 
 func (s *streams) readAll(name string) ([]byte, error) {
@@ -73,7 +89,7 @@ func bounded(name string, data []byte) error {
 func someTokens(read func(name string) ([]byte, error), names []string) ([]delegation.Item, error) {
 	items, err := tokensBy(read, names)
 	if err == nil && len(items) == 0 {
-		err = fmt.Errorf("there is no token in %s", strings.Join(names, ", "))
+		err = fmt.Errorf("there is no token in %s", sourcesOf(names...))
 	}
 	return items, err
 }

@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"usher/caps"
@@ -117,7 +116,7 @@ func (c *ucanImportCmd) Run(ctx context.Context, s *streams) error {
 		out, err := ask[delegation.Imported](ctx, u, "ucan:import", map[string]any{"tokens": texts})
 		switch {
 		case err != nil:
-			return fmt.Errorf("import %s: %w", strings.Join(c.Files, ", "), err)
+			return fmt.Errorf("import %s: %w", sourcesOf(c.Files...), err)
 		case c.JSON:
 			return s.printJSON(out)
 		}

@@ -14,6 +14,7 @@ type watched struct {
 	kept *kept
 	from *fromConfig
 	seen *config.Config // that was applied last, as it was read
+	half bool           // of another one since, some was applied
 	told string         // the last thing that was wrong, so that it is said once
 }
 
@@ -21,21 +22,22 @@ type watched struct {
 // was read from. One with a fault changes nothing.
 func (w *watched) look(ctx context.Context) (files []string) {
 	read := config.Read(w.from.Config)
-	err := read.Err
+	err, takes := read.Err, "nothing"
 	var changes []config.Change
 	if err == nil {
-		if changes = config.Changes(w.seen, read.Config); len(changes) == 0 {
+		if changes = config.Changes(w.seen, read.Config); len(changes) == 0 && !w.half {
 			w.mended()
 			return read.Files
 		}
 		err = w.check(ctx, read.Config)
 	}
 	if err == nil {
+		takes = "not all"
 		err = w.apply(ctx, read.Config, changes)
 	}
 	if err != nil && ctx.Err() == nil && err.Error() != w.told {
 		w.told = err.Error()
-		w.tell(fmt.Errorf("%s changed, and nothing of it takes effect: %w", w.from.Config, err))
+		w.tell(fmt.Errorf("%s changed, and %s of it takes effect: %w", w.from.Config, takes, err))
 	}
 	return read.Files
 }
@@ -68,8 +70,12 @@ func (w *watched) check(ctx context.Context, c *config.Config) error {
 
 // apply brings the venue to the configuration and says what has changed.
 func (w *watched) apply(ctx context.Context, c *config.Config, changes []config.Change) error {
+	w.half = true
 	if err := w.kept.venue.Configure(ctx, c); err != nil {
 		return err
+	}
+	if w.half = false; len(changes) == 0 {
+		w.mended()
 	}
 	w.told, w.seen = "", c
 	old, now := w.kept.config.Load(), *c

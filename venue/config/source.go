@@ -89,8 +89,12 @@ var tokenCount = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)(?:tokens["']?\s*:\s*-?[0-9.]+|max_(?:\w+_)?tokens?["']?\s*:.*)$`)
 })
 
-// hideSecret leaves out the values of such settings, references apart.
+// urlUser is who a URL says to be.
+var urlUser = value.Form(`://[^/\s"'@]+@`)
+
+// hideSecret leaves out the values of such settings, references apart, and who a URL says to be.
 func hideSecret(line string) string {
+	line = urlUser().ReplaceAllString(line, "://"+value.Redacted+"@")
 	return secretField().ReplaceAllStringFunc(line, func(s string) string {
 		m := secretField().FindStringSubmatch(s)
 		if tokenCount().MatchString(s) || isReference(strings.Trim(m[2], `"'`)) {

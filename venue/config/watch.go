@@ -2,7 +2,6 @@ package config
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -65,7 +64,8 @@ type watch struct {
 }
 
 // follow watches the folders of files, and reports whether it did not before. Where a
-// folder is not there, it watches the one around it, in which it will come.
+// folder is not there, or cannot be watched, it watches the one around it, in which it
+// will come.
 func (w *watch) follow(files ...string) (more bool, err error) {
 	before := len(w.events.WatchList())
 	for _, file := range files {
@@ -74,7 +74,7 @@ func (w *watch) follow(files ...string) (more bool, err error) {
 			dir = file
 		}
 		err := w.events.Add(dir)
-		for errors.Is(err, os.ErrNotExist) && dir != filepath.Dir(dir) {
+		for err != nil && dir != filepath.Dir(dir) {
 			dir = filepath.Dir(dir)
 			err = w.events.Add(dir)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 
@@ -119,6 +120,34 @@ func TestWatchFoldersThatCome(t *testing.T) {
 		if next.Err == nil {
 			return
 		}
+	}
+}
+
+// A configuration that names a file where none can be is a fault of it, and is watched until that is mended.
+func TestWatchImpossibleFiles(t *testing.T) {
+	for name, file := range map[string]string{
+		"below a file":             "usher.yaml/a/b",
+		"a prompt, not its file":   strings.Repeat("You approve payments, and ", 12) + "/or refuse them.",
+		"a folder nobody may read": "closed/a/b",
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			path := filepath.Join(dir, "usher.yaml")
+			if err := os.Mkdir(filepath.Join(dir, "closed"), 0); err != nil {
+				t.Fatal(err)
+			}
+			write(t, path, "agents:\n  - {id: clerk, prompt_file: '"+file+"', caps: []}\n")
+			looks := watch(t, path)
+			if first := <-looks; first.Err == nil {
+				t.Fatal("the configuration is read without its file")
+			}
+			write(t, path, "agents:\n  - {id: clerk, prompt: You work., caps: []}\n")
+			for next := range looks {
+				if next.Err == nil {
+					return
+				}
+			}
+		})
 	}
 }
 

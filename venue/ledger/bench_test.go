@@ -1,6 +1,9 @@
 package ledger
 
 import (
+	"os"
+	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -70,5 +73,27 @@ func BenchmarkCall(b *testing.B) {
 				b.Error(failed.Load(), "calls failed")
 			}
 		})
+	}
+}
+
+// BenchmarkVerifyManyCheckpoints is a check against a file with as many checkpoints as come of a busy fortnight:
+// it takes as long for each of them as for one.
+func BenchmarkVerifyManyCheckpoints(b *testing.B) {
+	l := opened(b, inmemory.Open())
+	if _, err := l.Note(b.Context(), "note", struct{}{}, Batch{}); err != nil {
+		b.Fatal(err)
+	}
+	c, err := l.Checkpoint(b.Context())
+	if err != nil {
+		b.Fatal(err)
+	}
+	file := filepath.Join(b.TempDir(), "checkpoints")
+	if err := os.WriteFile(file, []byte(strings.Repeat(c.Note, 20_000)), 0o600); err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		if _, err := l.Verify(b.Context(), []string{file}); err != nil {
+			b.Fatal(err)
+		}
 	}
 }

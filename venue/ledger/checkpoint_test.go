@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -281,12 +282,12 @@ type roundTrip func(*http.Request) (*http.Response, error)
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // A delivery that fails is tried again until it succeeds; one that never does
-// is given up when the ledger closes, and named without the URL's password.
+// is given up when the ledger closes, and named by its host alone.
 func TestDeliveryIsTriedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var tries, answer atomic.Int64
 		answer.Store(http.StatusServiceUnavailable)
-		l, _ := fresh(t, "https://user:secret@log.example/add")
+		l, _ := fresh(t, "https://user:secret@log.example/secret?key=secret")
 		l.couriers[0].client.Transport = roundTrip(func(r *http.Request) (*http.Response, error) {
 			if tries.Add(1) == 1 {
 				return nil, errors.New("no route")
@@ -317,10 +318,32 @@ func TestDeliveryIsTriedAgain(t *testing.T) {
 		if tries.Load() == done {
 			t.Error("the last checkpoint was not tried")
 		}
-		if place := l.couriers[0].String(); strings.Contains(place, "secret") {
+		if place := l.couriers[0].String(); place != "https://log.example" {
 			t.Errorf("the log would name %s", place)
 		}
 	})
+}
+
+// A checkpoint is delivered to the place that was named: one that a redirect leads elsewhere is not
+// there, whatever answers then.
+func TestDeliveryIsNotRedirected(t *testing.T) {
+	var asked atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/add" {
+			http.Redirect(w, r, "/login", http.StatusFound)
+			return
+		}
+		asked.Add(1)
+	}))
+	defer server.Close()
+	to, err := parsePlace(server.URL + "/add")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := newCourier(to, slog.New(slog.DiscardHandler))
+	if err := c.put(t.Context(), &c.client, "note"); err == nil || !strings.Contains(err.Error(), "302") || asked.Load() != 0 {
+		t.Errorf("%v, and %d requests elsewhere", err, asked.Load())
+	}
 }
 
 func TestPlacesAreChecked(t *testing.T) {

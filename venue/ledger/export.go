@@ -47,6 +47,7 @@ func (f *left) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
 // left reads what is left of the rows that were pruned, and begins with it.
 func (v *verification) left(ctx context.Context, r *Reader, p PrunedRows) (*left, error) {
 	f := &left{Pruned: p.To, By: p.Note, Hashes: make(map[int64]tlog.Hash)}
+	var expected []Checkpoint
 	for row, err := range store.Rows(ctx, r.view, signPrefix, "") {
 		if err != nil {
 			return nil, err
@@ -59,8 +60,9 @@ func (v *verification) left(ctx context.Context, r *Reader, p PrunedRows) (*left
 			return nil, err
 		}
 		f.Checkpoints = append(f.Checkpoints, c.Note)
-		v.expect(c)
+		expected = append(expected, c)
 	}
+	v.expect(expected...)
 	return f, v.passed(p, noting(r.hashes(ctx), f.Hashes))
 }
 
@@ -87,13 +89,15 @@ func parseLeft(line []byte) (*left, error) {
 
 // begin takes what is left of pruned rows.
 func (f *left) begin(v *verification, r *Reader) error {
+	var expected []Checkpoint
 	for _, text := range f.Checkpoints {
 		c, err := r.open(text)
 		if err != nil {
 			return err
 		}
-		v.expect(c)
+		expected = append(expected, c)
 	}
+	v.expect(expected...)
 	return v.passed(PrunedRows{To: f.Pruned, Note: f.By}, f)
 }
 

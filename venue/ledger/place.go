@@ -33,7 +33,7 @@ func parsePlace(text string) (p place, err error) {
 	}
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
-		return p, fmt.Errorf("checkpoints go to a file or to an http or https URL, not to %q", text)
+		return p, errors.New("checkpoints go to a file or to an http or https URL")
 	}
 	return place{url: u}, nil
 }
@@ -45,12 +45,21 @@ func CheckPlace(text string) error {
 	return err
 }
 
-// String is the place without the password of a URL.
+// String is the file, or where the URL is: the rest of that may be a secret.
 func (p place) String() string {
 	if p.url != nil {
-		return p.url.Redacted()
+		return p.url.Scheme + "://" + p.url.Host
 	}
 	return p.file
+}
+
+// PlaceName is a place for checkpoints as it may be shown and logged.
+func PlaceName(text string) string {
+	p, err := parsePlace(text)
+	if err != nil {
+		return err.Error()
+	}
+	return p.String()
 }
 
 // put adds a note to the file, or posts it.
@@ -228,8 +237,9 @@ const (
 
 func newCourier(to place, log *slog.Logger) *courier {
 	return &courier{
-		place: to, client: http.Client{Timeout: deliverLimit}, log: log,
-		queue: make(chan Checkpoint, maxQueue), last: make(chan struct{}), done: make(chan struct{}),
+		place: to, log: log,
+		client: http.Client{Timeout: deliverLimit, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
+		queue:  make(chan Checkpoint, maxQueue), last: make(chan struct{}), done: make(chan struct{}),
 	}
 }
 

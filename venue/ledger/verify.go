@@ -41,15 +41,16 @@ func (r *Reader) Verify(ctx context.Context, places []string, against ...string)
 	if err != nil {
 		return Report{}, err
 	}
+	made := len(signed) > 0
 	for _, place := range places {
-		if len(signed) > 0 && isMissing(place) {
+		if made && isMissing(place) {
 			v.report.Missing = append(v.report.Missing, place)
 		}
 		for c, err := range r.kept(place, math.MaxInt64) {
 			if err != nil {
 				return Report{}, err
 			}
-			v.expect(c)
+			signed = append(signed, c)
 		}
 	}
 	v.expect(signed...)
@@ -84,6 +85,7 @@ type verification struct {
 
 func (r *Reader) verification(against []string) (*verification, error) {
 	v := &verification{open: make(map[uint64]bool)}
+	var expected []Checkpoint
 	for _, text := range against {
 		all := notes(text, r.venue.String())
 		if len(all) == 0 {
@@ -94,9 +96,10 @@ func (r *Reader) verification(against []string) (*verification, error) {
 			if err != nil {
 				return nil, err
 			}
-			v.expect(c)
+			expected = append(expected, c)
 		}
 	}
+	v.expect(expected...)
 	return v, nil
 }
 
@@ -109,6 +112,7 @@ func (v *verification) begin(ctx context.Context, r *Reader) error {
 	return v.passed(p, r.hashes(ctx))
 }
 
+// expect adds checkpoints, many at once where there are many: all are sorted each time.
 func (v *verification) expect(all ...Checkpoint) {
 	v.ahead = append(v.ahead, all...)
 	v.report.Checkpoints += len(all)
