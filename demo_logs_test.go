@@ -113,7 +113,7 @@ func logsOf(t *testing.T, dir, user string) (list []runtime.Entry) {
 func callsOf(list []runtime.Entry) []string {
 	calls := make(map[string]bool)
 	for i := range list {
-		if ev, is := list[i].Event.(runtime.ToolFinished); is {
+		if ev, is := list[i].Event.(runtime.ToolEnd); is {
 			calls[list[i].Agent+" "+ev.Name+" "+ev.Outcome] = true
 		}
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"go/ast"
 	"go/parser"
 	"go/token"
 	"io/fs"
@@ -121,6 +122,20 @@ func within(importPath, parent string) bool {
 // eachImport calls fn for every import of every file that is not a test.
 func eachImport(t *testing.T, fn func(file, importer, imported string)) {
 	t.Helper()
+	eachFile(t, parser.ImportsOnly, func(name string, f *ast.File) {
+		for _, spec := range f.Imports {
+			imported, err := strconv.Unquote(spec.Path.Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			fn(name, path.Join("usher", path.Dir(name)), imported)
+		}
+	})
+}
+
+// eachFile calls fn for every file that is not a test.
+func eachFile(t *testing.T, mode parser.Mode, fn func(name string, f *ast.File)) {
+	t.Helper()
 	err := fs.WalkDir(os.DirFS("."), ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -134,19 +149,11 @@ func eachImport(t *testing.T, fn func(file, importer, imported string)) {
 		if !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
 			return nil
 		}
-		f, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ImportsOnly)
-		if err != nil {
-			return err
+		f, err := parser.ParseFile(token.NewFileSet(), name, nil, mode)
+		if err == nil {
+			fn(name, f)
 		}
-		importer := path.Join("usher", path.Dir(name))
-		for _, spec := range f.Imports {
-			imported, err := strconv.Unquote(spec.Path.Value)
-			if err != nil {
-				return err
-			}
-			fn(name, importer, imported)
-		}
-		return nil
+		return err
 	})
 	if err != nil {
 		t.Fatal(err)

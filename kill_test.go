@@ -186,7 +186,7 @@ func TestSignals(t *testing.T) {
 				}
 				last = e.Event
 			}
-			if end, ok := last.(runtime.TurnFinished); !ok || end.Code != string(fault.Stopped) {
+			if end, ok := last.(runtime.TurnEnd); !ok || end.Code != string(fault.Stopped) {
 				t.Errorf("the session ends with %+v, want that the turn was stopped", last)
 			}
 			open := make(map[uint64]bool)

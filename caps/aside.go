@@ -67,18 +67,18 @@ func (t *terms) always() bool { return t.until.IsZero() && len(t.when) == 0 }
 
 // weigh adds to the verdict of the plain capabilities what those with terms say
 // without a look at the call.
-func (c *compiled) weigh(plain verdict, r *Request) verdict {
+func (c *program) weigh(plain verdict, r *Request) verdict {
 	switch r.kind {
 	case invalid, never:
 		return plain
 	case handsOn:
-		return c.hand(plain, r.given())
+		return c.hand(plain, r.handOver())
 	}
-	if !plain.allowed() && !slices.ContainsFunc(c.aside.grants, func(i int) bool { return c.list[i].matches(r) }) {
+	if !plain.isAllowed() && !slices.ContainsFunc(c.aside.grants, func(i int) bool { return c.list[i].matches(r) }) {
 		return 0
 	}
 	v := plain
-	if !plain.allowed() {
+	if !plain.isAllowed() {
 		v = open
 	}
 	for _, i := range c.aside.denies {
@@ -95,14 +95,14 @@ func (c *compiled) weigh(plain verdict, r *Request) verdict {
 
 // hand decides whether d may be handed on: something held gives all of it, on no
 // tighter terms, and it is not denied as a whole for good.
-func (c *compiled) hand(plain verdict, d Capability) verdict {
+func (c *program) hand(plain verdict, d Capability) verdict {
 	for _, i := range c.aside.denies {
 		if c.list[i].Bars(d) {
 			return forbidden | verdict(i+1)
 		}
 	}
 	for _, i := range c.aside.grants {
-		if !plain.allowed() && c.list[i].Covers(d) {
+		if !plain.isAllowed() && c.list[i].Covers(d) {
 			return verdict(i + 1)
 		}
 	}

@@ -35,7 +35,7 @@ func BenchmarkCheck(b *testing.B) {
 			b.Run(fmt.Sprintf("%s/%d", kind.name, n), func(b *testing.B) {
 				b.ReportAllocs()
 				for i := 0; b.Loop(); i++ {
-					if set.Check(kind.requests[i&255]).Allowed() != kind.want {
+					if set.Check(kind.requests[i&255]).IsAllowed() != kind.want {
 						b.Fatal("wrong decision")
 					}
 				}
@@ -87,7 +87,7 @@ func BenchmarkNeed(b *testing.B) {
 	set := Of(MustCapability("w/tenant-000/", "crud"), MustCapability("w/tenant-001/", "crud/read"), MustCapability("g/x", "agent/message"))
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
-		if path := paths[i&255]; len(path) != 48 || !set.Check(Need("crud/read", path)).Allowed() {
+		if path := paths[i&255]; len(path) != 48 || !set.Check(Need("crud/read", path)).IsAllowed() {
 			b.Fatal("denied")
 		}
 	}
@@ -128,7 +128,7 @@ func BenchmarkTerms(b *testing.B) {
 	f := Facts{Input: map[string]any{"amount": json.Number("255"), "to": "bob"}}
 	b.Run("settle", func(b *testing.B) {
 		for b.Loop() {
-			if !s.Check(r).Settle(f).Allowed() {
+			if !s.Check(r).Settle(f).IsAllowed() {
 				b.Fatal("denied")
 			}
 		}

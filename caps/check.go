@@ -16,7 +16,7 @@ func (s Set) Check(r Request) Decision {
 }
 
 // decide is [Set.Check] without what a [Decision] carries beside the verdict.
-func (c *compiled) decide(can Ability, on string, kind requestKind, more *fault) (v verdict) {
+func (c *program) decide(can Ability, on string, kind requestKind, more *fault) (v verdict) {
 	switch {
 	case c == nil:
 		return 0
@@ -56,11 +56,11 @@ func (s Set) Covers(t Set) bool {
 	})
 }
 
-// Missing returns the capabilities of t that s cannot hand on, in t's order: none of
+// Lacks returns the capabilities of t that s cannot hand on, in t's order: none of
 // s covers them on their terms, or s denies them as a whole and for good. Whatever
-// else s denies goes with what it hands on, see [Set.Forbidding]. For an unrestricted t and a restricted s that is {"", "*"}, the widest there is
+// else s denies goes with what it hands on, see [Set.WithDenials]. For an unrestricted t and a restricted s that is {"", "*"}, the widest there is
 // to write.
-func (s Set) Missing(t Set) []Capability {
+func (s Set) Lacks(t Set) []Capability {
 	switch {
 	case s.IsUnrestricted():
 		return nil
@@ -69,7 +69,7 @@ func (s Set) Missing(t Set) []Capability {
 	}
 	var missing []Capability
 	for _, c := range t.list() {
-		if !c.Denies() && !s.Check(NeedHeld(c)).Allowed() {
+		if !c.Denies() && !s.Check(NeedHolding(c)).IsAllowed() {
 			missing = append(missing, c)
 		}
 	}
@@ -88,7 +88,7 @@ func (s Set) holds(c Capability) bool {
 		return true
 	case s.c == nil:
 		return false
-	case s.c.search(c.can, c.Resource().text).allowed():
+	case s.c.search(c.can, c.Resource().text).isAllowed():
 		return true
 	}
 	return s.c.aside != nil && slices.ContainsFunc(s.c.aside.grants, func(i int) bool { return s.c.list[i].Covers(c) })

@@ -37,7 +37,7 @@ func TestZeroValuesDeny(t *testing.T) {
 		"scheme alone":                Of(MustCapability("file://scratch", "crud")).Check(Need("crud", "file://")),
 		"scheme with the same start":  Of(MustCapability("file://", "crud")).Check(Need("crud", "files://x")),
 	} {
-		if d.Allowed() {
+		if d.IsAllowed() {
 			t.Errorf("%s: allowed", name)
 		}
 		if by, ok := d.By(); ok {
@@ -52,8 +52,8 @@ func TestZeroValuesDeny(t *testing.T) {
 func TestUnrestrictedAllows(t *testing.T) {
 	for _, r := range []Request{Need("crud", ""), Need("*", "did:key:zB/w"), NeedAbility("invoke"), Need("a", "file://")} {
 		d := Unrestricted().Check(r)
-		if _, by := d.By(); !d.Allowed() || by || d.Denial("op") != nil {
-			t.Errorf("Unrestricted().Check(%v) = %v, by %v", r, d.Allowed(), by)
+		if _, by := d.By(); !d.IsAllowed() || by || d.Denial("op") != nil {
+			t.Errorf("Unrestricted().Check(%v) = %v, by %v", r, d.IsAllowed(), by)
 		}
 	}
 }
@@ -98,7 +98,7 @@ func TestOfCopiesItsList(t *testing.T) {
 	list := []Capability{MustCapability("w/a", "crud")}
 	set := Of(list...)
 	list[0] = MustCapability("", "*")
-	if set.Check(Need("crud", "g")).Allowed() || set.String() != "crud on w/a" {
+	if set.Check(Need("crud", "g")).IsAllowed() || set.String() != "crud on w/a" {
 		t.Errorf("a change of the list changes the set: %v", set)
 	}
 }
@@ -124,7 +124,7 @@ func TestDecisionsDoNotAllocate(t *testing.T) {
 			if n := testing.AllocsPerRun(100, func() {
 				d := set.Check(r.In("did:key:zOwner"))
 				_, by := d.By()
-				allowed = d.Allowed() || by
+				allowed = d.IsAllowed() || by
 			}); n != 0 {
 				t.Errorf("%s: Check(%v) = %v allocates %v times", name, r, allowed, n)
 			}
@@ -159,7 +159,7 @@ func TestCompileOfUnkindSets(t *testing.T) {
 		set := Of(list...)
 		t.Logf("%s: compiled in %v", name, time.Since(start))
 		for i := 0; i < n; i += 997 {
-			if d := set.Check(NeedOn(list[i].Can(), list[i].Resource())); !d.Allowed() {
+			if d := set.Check(NeedOn(list[i].Can(), list[i].Resource())); !d.IsAllowed() {
 				t.Fatalf("%s: %v is not allowed", name, list[i])
 			}
 		}

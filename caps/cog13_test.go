@@ -54,7 +54,7 @@ func readCorpus(t *testing.T) (c corpus) {
 func TestCOG13ResourceMatching(t *testing.T) {
 	for _, row := range readCorpus(t).ResourceMatching {
 		set := caps.Of(caps.MustCapability(row.With, "crud"))
-		if got := set.Check(caps.Need("crud/read", row.Resource)).Allowed(); got != row.Covered {
+		if got := set.Check(caps.Need("crud/read", row.Resource)).IsAllowed(); got != row.Covered {
 			t.Errorf("%q covers %q = %v, want %v", row.With, row.Resource, got, row.Covered)
 		}
 	}
@@ -69,7 +69,7 @@ func TestCOG13CrossUser(t *testing.T) {
 		"did:key:zAlice...x/w/shared-data":       false,
 		"w/shared-data":                          false,
 	} {
-		if got := set.Check(caps.Need("crud/read", resource)).Allowed(); got != want {
+		if got := set.Check(caps.Need("crud/read", resource)).IsAllowed(); got != want {
 			t.Errorf("Check(crud/read on %q) = %v, want %v", resource, got, want)
 		}
 	}
@@ -84,10 +84,10 @@ func TestCOG13Abilities(t *testing.T) {
 			if got := caps.Ability(row.Can).Covers(caps.Ability(can)); got != want {
 				t.Errorf("Ability(%q).Covers(%q) = %v, want %v", row.Can, can, got, want)
 			}
-			if got := set.Check(caps.Need(can, "w/x")).Allowed(); got != want {
+			if got := set.Check(caps.Need(can, "w/x")).IsAllowed(); got != want {
 				t.Errorf("{\"\", %q} allows %q = %v, want %v", row.Can, can, got, want)
 			}
-			if got := set.Check(caps.NeedAbility(can)).Allowed(); got != want {
+			if got := set.Check(caps.NeedAbility(can)).IsAllowed(); got != want {
 				t.Errorf("{\"\", %q} allows %q without resource = %v, want %v", row.Can, can, got, want)
 			}
 		}
@@ -108,7 +108,7 @@ func TestCOG13Abilities(t *testing.T) {
 func TestCOG13NullVersusEmpty(t *testing.T) {
 	for _, row := range readCorpus(t).NullVersusEmpty {
 		for _, r := range []caps.Request{caps.Need("crud/write", "w/x"), caps.Need("crud/read", ""), caps.NeedAbility("invoke")} {
-			if got := row.Caps.Check(r).Allowed(); got != row.Allowed {
+			if got := row.Caps.Check(r).IsAllowed(); got != row.Allowed {
 				t.Errorf("%v.Check(%v) = %v, want %v", row.Caps, r, got, row.Allowed)
 			}
 		}
@@ -142,7 +142,7 @@ func TestCOG13Examples(t *testing.T) {
 		t.Run(row.Name, func(t *testing.T) {
 			check := func(list [][2]string, want bool) {
 				for _, r := range list {
-					if got := row.Caps.Check(caps.Need(r[0], r[1])).Allowed(); got != want {
+					if got := row.Caps.Check(caps.Need(r[0], r[1])).IsAllowed(); got != want {
 						t.Errorf("Check(%s on %s) = %v, want %v", r[0], r[1], got, want)
 					}
 				}

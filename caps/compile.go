@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// compiled is a set made ready for checking. It is never changed.
-type compiled struct {
+// program is a set made ready for checking. It is never changed.
+type program struct {
 	list    []Capability
 	aside   *aside            // what has terms; the rest holds the plain ones
 	on      map[string]grants // by the text of the resource
@@ -16,37 +16,37 @@ type compiled struct {
 }
 
 // grants are abilities at one place, in the order of their text, each once.
-type grants []granted
+type grants []grant
 
-// granted is an ability, and the first capability that grants it there.
-type granted struct {
+// grant is an ability, and the first capability that grants it there.
+type grant struct {
 	can Ability
 	at  int // in the list of the set
 }
 
 // unrestricted stands for the set that allows everything. It is compared by
 // address and holds nothing.
-var unrestricted = new(compiled)
+var unrestricted = new(program)
 
 // compile takes over list, in which every capability has an ability.
-func compile(list []Capability) *compiled {
+func compile(list []Capability) *program {
 	if len(list) == 0 {
 		return nil
 	}
-	c := &compiled{list: list, aside: setAside(list), on: make(map[string]grants, len(list))}
+	c := &program{list: list, aside: setAside(list), on: make(map[string]grants, len(list))}
 	for i, capability := range list {
 		if !capability.IsPlain() {
 			continue
 		}
-		on, given := capability.Resource(), granted{capability.can, i}
+		on, given := capability.Resource(), grant{capability.can, i}
 		c.on[on.text] = append(c.on[on.text], given)
 		if on.DID() == "" {
 			c.home = append(c.home, given)
 		}
 	}
-	c.home = c.home.sorted()
+	c.home = c.home.sort()
 	for text, list := range c.on {
-		c.on[text] = list.sorted()
+		c.on[text] = list.sort()
 		if at, known := slices.BinarySearch(c.lengths, len(text)); !known {
 			c.lengths = slices.Insert(c.lengths, at, len(text))
 		}
@@ -54,10 +54,10 @@ func compile(list []Capability) *compiled {
 	return c
 }
 
-// sorted takes over g, and keeps the first of equal abilities.
-func (g grants) sorted() grants {
-	slices.SortStableFunc(g, func(a, b granted) int { return cmp.Compare(a.can, b.can) })
-	return slices.CompactFunc(g, func(a, b granted) bool { return a.can == b.can })
+// sort takes over g, and keeps the first of equal abilities.
+func (g grants) sort() grants {
+	slices.SortStableFunc(g, func(a, b grant) int { return cmp.Compare(a.can, b.can) })
+	return slices.CompactFunc(g, func(a, b grant) bool { return a.can == b.can })
 }
 
 // fewAbilities is how many comparisons cost less than a search.
@@ -81,7 +81,7 @@ func (g grants) search(can Ability) verdict {
 		if !endsSegment(string(can), end) {
 			continue
 		}
-		if i, ok := slices.BinarySearchFunc(g, can[:end], func(given granted, name Ability) int { return cmp.Compare(given.can, name) }); ok {
+		if i, ok := slices.BinarySearchFunc(g, can[:end], func(given grant, name Ability) int { return cmp.Compare(given.can, name) }); ok {
 			return verdict(g[i].at + 1)
 		}
 	}
@@ -92,7 +92,7 @@ func (g grants) search(can Ability) verdict {
 // shortest resource. The root covers every text but those that name a principal.
 //
 // This is the path of every decision, and does not allocate.
-func (c *compiled) search(can Ability, text string) verdict {
+func (c *program) search(can Ability, text string) verdict {
 	for _, n := range c.lengths {
 		switch {
 		case n > len(text):

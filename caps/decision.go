@@ -21,7 +21,7 @@ const (
 	forbidden verdict = 3 << 30 // denied by what stands below, expressly
 )
 
-func (v verdict) allowed() bool { return v != 0 && v < open }
+func (v verdict) isAllowed() bool { return v != 0 && v < open }
 
 // is reports what terms make of the verdict.
 func (v verdict) is(outcome verdict) bool { return v&forbidden == outcome }
@@ -29,16 +29,16 @@ func (v verdict) is(outcome verdict) bool { return v&forbidden == outcome }
 // by is the index of the capability that stands below.
 func (v verdict) by() int { return int(v&^forbidden) - 1 }
 
-// Allowed reports whether the request may go on. Where that depends on the call, see
+// IsAllowed reports whether the request may go on. Where that depends on the call, see
 // [Decision.Open], it is not allowed.
-func (d Decision) Allowed() bool { return d.verdict.allowed() }
+func (d Decision) IsAllowed() bool { return d.verdict.isAllowed() }
 
 // Open reports whether the terms of a capability bear on the request, so that
 // [Decision.Settle] decides it.
 func (d Decision) Open() bool { return d.verdict.is(open) }
 
-// Asked reports whether the request may go on once a person has allowed it.
-func (d Decision) Asked() bool { return d.verdict.is(asked) }
+// IsAsk reports whether the request may go on once a person has allowed it.
+func (d Decision) IsAsk() bool { return d.verdict.is(asked) }
 
 // Possible reports whether the request is allowed, or could be once it is settled.
 func (d Decision) Possible() bool { return d.verdict != 0 && !d.verdict.is(forbidden) }
@@ -46,7 +46,7 @@ func (d Decision) Possible() bool { return d.verdict != 0 && !d.verdict.is(forbi
 // By returns the capability that allowed the request, by itself or after asking;
 // false where it was denied or is open, or where the set is unrestricted.
 func (d Decision) By() (Capability, bool) {
-	if !d.Allowed() && !d.Asked() || d.set.IsUnrestricted() {
+	if !d.IsAllowed() && !d.IsAsk() || d.set.IsUnrestricted() {
 		return Capability{}, false
 	}
 	return d.set.c.list[d.verdict.by()], true
@@ -66,7 +66,7 @@ func (d Decision) Request() Request { return d.request }
 // Denial returns what to tell whoever asked for operation, or nil where the
 // request was allowed.
 func (d Decision) Denial(operation string) *Denial {
-	if d.Allowed() || d.Asked() {
+	if d.IsAllowed() || d.IsAsk() {
 		return nil
 	}
 	denial := &Denial{

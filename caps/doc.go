@@ -29,7 +29,7 @@
 //     root. It stands unless one of its limits surely does not hold, until its end.
 //   - Sets meet by conjunction: limits add up, the earlier end counts, either asks, and
 //     each denial stays. A set hands on what is on at least its own terms
-//     ([Set.Missing]), with its denials ([Set.Forbidding]).
+//     ([Set.Lacks]), with its denials ([Set.WithDenials]).
 //   - Values are compared as JSON values: what names a place belongs into with, not into
 //     a limit on a path.
 //
@@ -39,7 +39,7 @@
 // The zero values are safe. A zero [Set] denies everything, a zero [Request] is
 // never allowed, a zero [Decision] is a denial, a zero [Ability] covers nothing.
 // [Unrestricted] has to be called by name; the null of COG-13 becomes it in
-// [ParseSet] and in [Declared], nowhere else.
+// [ParseSet] and in [Declaration], nowhere else.
 //
 // Matching is by segment in both parts: w/vendor does not cover w/vendor-secret
 // and crud does not cover crudx. Each resource has one canonical form, and a

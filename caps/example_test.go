@@ -15,7 +15,7 @@ func Example() {
 	}
 	read := set.Check(caps.Need("crud/read", "w/audits/INV-123"))
 	by, _ := read.By()
-	fmt.Println(read.Allowed(), "by", by)
+	fmt.Println(read.IsAllowed(), "by", by)
 
 	write := set.Check(caps.Need("crud/write", "w/audits/INV-123"))
 	denial := write.Denial("v/ops/covia/write")
@@ -46,7 +46,7 @@ func ExampleSet_Intersect() {
 	parent := caps.Of(caps.MustCapability("w/", "crud/read"), caps.MustCapability("w/out/", "crud"))
 	child := caps.Of(caps.MustCapability("w/in/", "crud"), caps.MustCapability("w/out/a", "crud/write"))
 	fmt.Println(parent.Intersect(child))
-	fmt.Println(parent.Missing(child))
+	fmt.Println(parent.Lacks(child))
 	// Output:
 	// crud/read on w/in/, crud/write on w/out/a
 	// [crud on w/in/]
@@ -61,10 +61,10 @@ func ExampleSet_CouldAllow() {
 	// false
 }
 
-func ExampleDeclared() {
+func ExampleDeclaration() {
 	for _, text := range []string{`{}`, `{"caps":null}`, `{"caps":[]}`, `{"caps":"[]"}`} {
 		var agent struct {
-			Caps caps.Declared `json:"caps,omitzero"`
+			Caps caps.Declaration `json:"caps,omitzero"`
 		}
 		if err := json.Unmarshal([]byte(text), &agent); err != nil {
 			fmt.Println(err)

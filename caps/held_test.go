@@ -22,14 +22,14 @@ func TestNeedHeld(t *testing.T) {
 		{"g/x", "agent", false},
 	} {
 		c := caps.MustCapability(tc.with, tc.can)
-		need := caps.NeedHeld(c)
+		need := caps.NeedHolding(c)
 		if !need.HandsOn() || need.Err() != nil {
 			t.Errorf("NeedHeld(%v): HandsOn %v, Err %v", c, need.HandsOn(), need.Err())
 		}
-		if got := held.Check(need).Allowed(); got != tc.want || got != held.Covers(caps.Of(c)) {
+		if got := held.Check(need).IsAllowed(); got != tc.want || got != held.Covers(caps.Of(c)) {
 			t.Errorf("%v hands on %v: %v, want %v as Covers says", held, c, got, tc.want)
 		}
-		if !caps.Unrestricted().Check(need).Allowed() {
+		if !caps.Unrestricted().Check(need).IsAllowed() {
 			t.Errorf("an unrestricted holder cannot hand on %v", c)
 		}
 	}

@@ -42,7 +42,7 @@ func (s Set) Intersect(t Set) Set {
 			continue
 		}
 		for j, b := range t.c.list {
-			if within[j].allowed() && within[j] != verdict(i+1) {
+			if within[j].isAllowed() && within[j] != verdict(i+1) {
 				continue // what it has in common with a lies within what it has with another
 			}
 			if both, ok := a.meet(b); ok {
@@ -84,9 +84,9 @@ func (s Set) intersectTerms(t Set) Set {
 	return Set{compile(widest(list))}
 }
 
-// Forbidding returns s with what t denies of it, too: what t hands on keeps the denials
+// WithDenials returns s with what t denies of it, too: what t hands on keeps the denials
 // that t is under.
-func (s Set) Forbidding(t Set) Set {
+func (s Set) WithDenials(t Set) Set {
 	if s.IsUnrestricted() || s.IsEmpty() || t.IsPlain() {
 		return s
 	}
@@ -138,7 +138,7 @@ const maxTerms = 1024
 
 // crowded stands for an intersection that was too large: it holds nothing. It is
 // compared by address.
-var crowded = new(compiled)
+var crowded = new(program)
 
 // meet returns what two capabilities have in common.
 func (c Capability) meet(d Capability) (Capability, bool) {
@@ -166,7 +166,7 @@ func (c Capability) meet(d Capability) (Capability, bool) {
 
 // minimal returns c without the capabilities that another one covers; of equal
 // ones the first stays.
-func (c *compiled) minimal() *compiled {
+func (c *program) minimal() *program {
 	if c == nil {
 		return nil
 	}

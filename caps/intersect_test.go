@@ -56,14 +56,14 @@ func TestIntersectionIsBounded(t *testing.T) {
 	}
 	for _, r := range []Request{Need("crud/a1", "w/p1"), Need("crud/a1", ""), NeedAbility("crud/a1"), {}} {
 		d := got.Check(r)
-		if d.Allowed() || got.CouldAllow(ScopeUnder("crud/a1", "w", 0, 0)) || got.Covers(Of(MustCapability("w/p1", "crud/a1"))) {
+		if d.IsAllowed() || got.CouldAllow(ScopeUnder("crud/a1", "w", 0, 0)) || got.Covers(Of(MustCapability("w/p1", "crud/a1"))) {
 			t.Fatalf("too much in common allows %v", r)
 		}
 		if why := d.Denial("op").Why; r.Err() == nil && !strings.Contains(why, "more than 4096") {
 			t.Errorf("the denial of %v says %q", r, why)
 		}
 	}
-	if seen := got.In("did:key:zA").SeenBy("did:key:zA", "did:key:zB"); seen != got {
+	if seen := got.In("did:key:zA").AsSeenBy("did:key:zA", "did:key:zB"); seen != got {
 		t.Errorf("seen by another it is %v", seen)
 	}
 }

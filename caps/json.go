@@ -140,7 +140,7 @@ func toCapability(v any) (Capability, error) {
 	if err != nil {
 		return Capability{}, err
 	}
-	c.terms = t.sealed()
+	c.terms = t.seal()
 	return c, nil
 }
 

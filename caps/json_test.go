@@ -112,7 +112,7 @@ func TestCapabilityJSON(t *testing.T) {
 
 func TestDeclaredJSON(t *testing.T) {
 	type agent struct {
-		Caps Declared `json:"caps,omitzero"`
+		Caps Declaration `json:"caps,omitzero"`
 	}
 	for in, want := range map[string]struct {
 		present, null, list bool

@@ -101,12 +101,12 @@ func TestIntersectLaws(t *testing.T) {
 	law(t, "allows what both allow", func(t *rapid.T) {
 		s, u, r := genSet().Draw(t, "s"), genSet().Draw(t, "u"), genRequest().Draw(t, "r")
 		both := s.Intersect(u)
-		want := s.Check(r).Allowed() && u.Check(r).Allowed()
-		if got := both.Check(r).Allowed(); got != want {
+		want := s.Check(r).IsAllowed() && u.Check(r).IsAllowed()
+		if got := both.Check(r).IsAllowed(); got != want {
 			t.Fatalf("%v ∩ %v = %v: Check(%v) = %v, want %v", s, u, both, r, got, want)
 		}
 		a := NeedAbility(string(r.can))
-		if both.Check(a).Allowed() && !(s.Check(a).Allowed() && u.Check(a).Allowed()) {
+		if both.Check(a).IsAllowed() && !(s.Check(a).IsAllowed() && u.Check(a).IsAllowed()) {
 			t.Fatalf("%v ∩ %v = %v allows %v", s, u, both, a)
 		}
 	})
@@ -170,7 +170,7 @@ func TestIntersectOfManyAbilities(t *testing.T) {
 		}
 		for c := range s.All() {
 			r := NeedOn(c.can, c.Resource())
-			if want := u.Check(r).Allowed(); both.Check(r).Allowed() != want {
+			if want := u.Check(r).IsAllowed(); both.Check(r).IsAllowed() != want {
 				t.Fatalf("Check(%v) = %v, want %v", r, !want, want)
 			}
 		}
@@ -198,7 +198,7 @@ func TestSetRoundTrips(t *testing.T) {
 		}
 		var back struct{ Caps Set }
 		if err := json.Unmarshal(stored, &back); err != nil || !slices.Equal(back.Caps.list(), s.list()) ||
-			back.Caps.IsUnrestricted() != s.IsUnrestricted() || back.Caps.Check(r).Allowed() != s.Check(r).Allowed() {
+			back.Caps.IsUnrestricted() != s.IsUnrestricted() || back.Caps.Check(r).IsAllowed() != s.Check(r).IsAllowed() {
 			t.Fatalf("%v comes back from %s as %v, %v", s, stored, back.Caps, err)
 		}
 	})
@@ -244,13 +244,13 @@ func TestCoversLaws(t *testing.T) {
 		if s.Covers(u) && u.Covers(v) && !s.Covers(v) {
 			t.Fatalf("%v covers %v covers %v, and not the first the last", s, u, v)
 		}
-		if r := genRequest().Draw(t, "r"); s.Covers(u) && u.Check(r).Allowed() && !s.Check(r).Allowed() {
+		if r := genRequest().Draw(t, "r"); s.Covers(u) && u.Check(r).IsAllowed() && !s.Check(r).IsAllowed() {
 			t.Fatalf("%v covers %v and does not allow %v", s, u, r)
 		}
 	})
 	law(t, "as the slow way", func(t *rapid.T) {
 		s, u := genSet().Draw(t, "s"), genSet().Draw(t, "u")
-		missing := s.Missing(u)
+		missing := s.Lacks(u)
 		if (len(missing) == 0) != s.Covers(u) {
 			t.Fatalf("%v.Missing(%v) = %v, Covers = %v", s, u, missing, s.Covers(u))
 		}
@@ -277,9 +277,9 @@ func TestSpellingsDecideAlike(t *testing.T) {
 		can, on := genAbility().Draw(t, "can"), genResource().Draw(t, "on")
 		s = s.In(owner)
 		on = on.In(owner)
-		want := s.Check(NeedOn(can, on)).Allowed()
+		want := s.Check(NeedOn(can, on)).IsAllowed()
 		for _, spelling := range spellings(on) {
-			if got := s.Check(Need(string(can), spelling).In(owner)).Allowed(); got != want {
+			if got := s.Check(Need(string(can), spelling).In(owner)).IsAllowed(); got != want {
 				t.Fatalf("%v.Check(%s on %q) = %v, want %v as for %q", s, can, spelling, got, want, on)
 			}
 		}
@@ -300,7 +300,7 @@ func TestSpellingsDecideAlike(t *testing.T) {
 			with := rapid.SampledFrom(spellings(c.Resource())).Draw(t, "with")
 			respelt = append(respelt, MustCapability(with, string(c.can)))
 		}
-		if u := Of(respelt...).In(owner); !u.Equal(s) || u.Check(NeedOn(can, on)).Allowed() != want {
+		if u := Of(respelt...).In(owner); !u.Equal(s) || u.Check(NeedOn(can, on)).IsAllowed() != want {
 			t.Fatalf("%v and %v decide differently", s, u)
 		}
 	})
@@ -350,10 +350,10 @@ func TestCouldAllowAgreesWithSearch(t *testing.T) {
 		}
 		under := mustResource(sc.Under)
 		want := slices.ContainsFunc(universe, func(r Resource) bool {
-			return s.Check(NeedOn(sc.Can, r)).Allowed() && oracleScope(sc, under, r)
+			return s.Check(NeedOn(sc.Can, r)).IsAllowed() && oracleScope(sc, under, r)
 		})
 		if sc.AnyResource {
-			want = s.Check(NeedAbility(string(sc.Can))).Allowed()
+			want = s.Check(NeedAbility(string(sc.Can))).IsAllowed()
 		}
 		if got := s.CouldAllow(sc); got != want {
 			t.Fatalf("%v.CouldAllow(%+v) = %v, want %v", s, sc, got, want)

@@ -55,10 +55,10 @@ func parseWhen(v any) ([]Limit, error) {
 		l.At = at
 		list = append(list, l)
 	}
-	return list, bounded(list)
+	return list, checkBounds(list)
 }
 
-func bounded(list []Limit) error {
+func checkBounds(list []Limit) error {
 	if len(list) > maxLimits {
 		return fmt.Errorf("it has limits on %d places: use at most %d", len(list), maxLimits)
 	}

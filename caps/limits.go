@@ -49,7 +49,7 @@ func (l Limits) Narrow(input any) error {
 			continue
 		}
 		if !number {
-			return fmt.Errorf("%s is %s, and not %s: only numbers can be made smaller", limit.place(), shownValue(v), limit.bounds())
+			return fmt.Errorf("%s is %s, and not %s: only numbers can be made smaller", limit.place(), viewOf(v), limit.bounds())
 		}
 		smaller := []any{json.Number("0"), limit.Max, limit.Min}
 		if !slices.ContainsFunc(append(smaller, limit.In...), func(v any) bool {

@@ -27,7 +27,7 @@ func meetWhen(a, b []Limit) (both []Limit, ok bool) {
 		}
 	}
 	slices.SortFunc(both, func(x, y Limit) int { return slices.Compare(x.At, y.At) })
-	return both, bounded(both) == nil
+	return both, checkBounds(both) == nil
 }
 
 func (l Limit) meet(m Limit) (Limit, bool) {
@@ -72,20 +72,20 @@ func ofKinds(list, other []any) []any {
 // sameWhen reports whether limits are written alike.
 func sameWhen(a, b []Limit) bool { return bytes.Equal(whenJSON(a), whenJSON(b)) }
 
-// implied reports whether every input that meets narrow meets wide, as far as the
+// implies reports whether every input that meets narrow meets wide, as far as the
 // limits tell.
-func implied(wide, narrow []Limit) bool {
+func implies(wide, narrow []Limit) bool {
 	for i := range wide {
 		w := &wide[i]
 		at := slices.IndexFunc(narrow, func(n Limit) bool { return slices.Equal(n.At, w.At) })
-		if at < 0 || !w.impliedBy(&narrow[at]) {
+		if at < 0 || !w.isImpliedBy(&narrow[at]) {
 			return false
 		}
 	}
 	return true
 }
 
-func (l *Limit) impliedBy(n *Limit) bool {
+func (l *Limit) isImpliedBy(n *Limit) bool {
 	if n.In != nil { // all that there can be
 		return !slices.ContainsFunc(n.In, func(v any) bool { return l.admits(v) != yes })
 	}

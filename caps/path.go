@@ -22,9 +22,9 @@ type Path struct {
 	err      error
 }
 
-// Given reports whether there was a path, well-formed or not. The empty string
+// IsPresent reports whether there was a path, well-formed or not. The empty string
 // is one: it means the root.
-func (p Path) Given() bool { return p.given }
+func (p Path) IsPresent() bool { return p.given }
 
 // IsZero reports that no path was given (for omitzero).
 func (p Path) IsZero() bool { return !p.given }

@@ -13,7 +13,7 @@ const (
 	never
 	onAbility
 	onResource
-	handsOn // by NeedHeld: on a resource, too
+	handsOn // by NeedHolding: on a resource, too
 )
 
 // Request is one requirement of a call: an ability, on a resource or on none.
@@ -95,10 +95,10 @@ func (r Request) In(owner string) Request {
 	return r
 }
 
-// NeedHeld returns the requirement that the caller itself holds c: what a call
+// NeedHolding returns the requirement that the caller itself holds c: what a call
 // that hands c on requires, so that authority only narrows (COG-13,
 // "Attenuation Rule").
-func NeedHeld(c Capability) Request {
+func NeedHolding(c Capability) Request {
 	r := need(handsOn, c.can, c.Resource())
 	if r.kind == handsOn && c.terms != nil {
 		r.fault = &fault{terms: c.terms}
@@ -106,8 +106,8 @@ func NeedHeld(c Capability) Request {
 	return r
 }
 
-// given is the capability that a request of [NeedHeld] hands on.
-func (r *Request) given() Capability {
+// handOver is the capability that a request of [NeedHolding] hands on.
+func (r *Request) handOver() Capability {
 	c := Capability{with: r.on.String(), can: r.can}
 	if r.fault != nil {
 		c.terms = r.fault.terms
@@ -115,7 +115,7 @@ func (r *Request) given() Capability {
 	return c
 }
 
-// HandsOn reports whether the request is one of [NeedHeld]: nothing is done on
+// HandsOn reports whether the request is one of [NeedHolding]: nothing is done on
 // the resource, the capability is only handed on.
 func (r Request) HandsOn() bool { return r.kind == handsOn }
 

@@ -334,8 +334,8 @@ func TestPath(t *testing.T) {
 		if r.String() != c.want || (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
 			t.Errorf("%s: Resource() = %q, %v, want %q, %q", c.json, r, err, c.want, c.err)
 		}
-		if in.P.Given() != c.given || errors.Is(err, errNoPath) == c.given {
-			t.Errorf("%s: Given() = %v, want %v (%v)", c.json, in.P.Given(), c.given, err)
+		if in.P.IsPresent() != c.given || errors.Is(err, errNoPath) == c.given {
+			t.Errorf("%s: Given() = %v, want %v (%v)", c.json, in.P.IsPresent(), c.given, err)
 		}
 		again, err := json.Marshal(in.P)
 		if err != nil {

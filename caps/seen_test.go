@@ -20,19 +20,19 @@ func TestSeenBy(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			written := caps.Of(caps.MustCapability(tc.with, "crud"))
-			seen := written.SeenBy(bob, alice)
+			seen := written.AsSeenBy(bob, alice)
 			if want := caps.Of(caps.MustCapability(tc.want, "crud")); !seen.Equal(want) {
 				t.Errorf("%v of alice seen by bob = %v, want %v", written, seen, want)
 			}
-			if back := seen.SeenBy(alice, bob); tc.with != "" && tc.with != bob && !back.Equal(written) {
+			if back := seen.AsSeenBy(alice, bob); tc.with != "" && tc.with != bob && !back.Equal(written) {
 				t.Errorf("%v seen back = %v, want %v", seen, back, written)
 			}
 		})
 	}
-	if got := caps.Unrestricted().SeenBy(bob, alice); !got.IsUnrestricted() {
+	if got := caps.Unrestricted().AsSeenBy(bob, alice); !got.IsUnrestricted() {
 		t.Errorf("unrestricted seen by another = %v", got)
 	}
-	if got := (caps.Set{}).SeenBy(bob, alice); !got.IsEmpty() {
+	if got := (caps.Set{}).AsSeenBy(bob, alice); !got.IsEmpty() {
 		t.Errorf("nothing seen by another = %v", got)
 	}
 }

@@ -10,7 +10,7 @@ import (
 // Set is an immutable list of capabilities, made ready for checking. The zero
 // value holds nothing and denies everything; [Unrestricted] allows everything.
 // It is a pointer inside: copy it freely.
-type Set struct{ c *compiled }
+type Set struct{ c *program }
 
 // Unrestricted returns the set that allows every valid request, other
 // principals' resources included. It is what null means in COG-13.
@@ -65,10 +65,10 @@ func (s Set) In(owner string) Set {
 	return Set{compile(bare)}
 }
 
-// SeenBy returns s, written by one principal, as another writes it: bare
+// AsSeenBy returns s, written by one principal, as another writes it: bare
 // resources get the writer's DID, and the reader's own lose theirs. URIs keep
 // their form.
-func (s Set) SeenBy(reader, writer string) Set {
+func (s Set) AsSeenBy(reader, writer string) Set {
 	list := s.list()
 	if len(list) == 0 || reader == writer {
 		return s.In(reader)
@@ -142,31 +142,31 @@ func (s Set) text(most int) string {
 	return text
 }
 
-// Declared is a caps value as a person or an agent wrote it. It tells apart what
+// Declaration is a caps value as a person or an agent wrote it. It tells apart what
 // [Set] does not: absent (the zero value), null, and a list. What an absent value
 // means is for the reader to decide.
 //
 // After a decoding error it is present and holds the empty set, so that code
 // which overlooks the error denies.
-type Declared struct {
+type Declaration struct {
 	set     Set
 	present bool
 }
 
 // Declare returns s as if it had been written; [Unrestricted] becomes null.
-func Declare(s Set) Declared { return Declared{set: s, present: true} }
+func Declare(s Set) Declaration { return Declaration{set: s, present: true} }
 
 // Present reports whether anything was written, null included.
-func (d Declared) Present() bool { return d.present }
+func (d Declaration) Present() bool { return d.present }
 
 // IsZero reports that nothing was written (for omitzero).
-func (d Declared) IsZero() bool { return !d.present }
+func (d Declaration) IsZero() bool { return !d.present }
 
 // IsNull reports whether null was written.
-func (d Declared) IsNull() bool { return d.present && d.set.IsUnrestricted() }
+func (d Declaration) IsNull() bool { return d.present && d.set.IsUnrestricted() }
 
 // Set returns the list that was written; false where it is absent or null.
-func (d Declared) Set() (Set, bool) {
+func (d Declaration) Set() (Set, bool) {
 	if !d.present || d.set.IsUnrestricted() {
 		return Set{}, false
 	}
@@ -175,7 +175,7 @@ func (d Declared) Set() (Set, bool) {
 
 // MarshalJSON writes the list, or null where it is null or absent. Tag a field
 // omitzero to leave an absent one out.
-func (d Declared) MarshalJSON() ([]byte, error) {
+func (d Declaration) MarshalJSON() ([]byte, error) {
 	if !d.present {
 		return []byte("null"), nil
 	}
@@ -183,7 +183,7 @@ func (d Declared) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON reads null or a list, as [ParseSet] does.
-func (d *Declared) UnmarshalJSON(data []byte) error {
-	*d = Declared{present: true}
+func (d *Declaration) UnmarshalJSON(data []byte) error {
+	*d = Declaration{present: true}
 	return d.set.UnmarshalJSON(data)
 }

@@ -16,9 +16,9 @@ type Facts struct {
 	held map[*terms]truth // nil remembers nothing
 }
 
-// Kept returns f for several decisions on one call: what was found of a capability's
+// Keep returns f for several decisions on one call: what was found of a capability's
 // limits is not looked for again. It is not safe for concurrent use.
-func (f Facts) Kept() Facts {
+func (f Facts) Keep() Facts {
 	f.held = make(map[*terms]truth)
 	return f
 }
@@ -52,7 +52,7 @@ func (d Decision) Settle(f Facts) Decision {
 			return d
 		}
 	}
-	if d.verdict &^= open; d.verdict.allowed() {
+	if d.verdict &^= open; d.verdict.isAllowed() {
 		return d
 	}
 	for _, i := range a.grants {
@@ -84,7 +84,7 @@ func (d Decision) Lacks(f Facts, reveal bool) string {
 	for _, i := range d.set.c.aside.grants {
 		c := d.set.c.list[i]
 		if d.request.kind == handsOn {
-			if c.spans(d.request.given()) {
+			if c.spans(d.request.handOver()) {
 				parts = append(parts, "you hold "+c.String())
 			}
 		} else if c.matches(&d.request) {
@@ -110,7 +110,7 @@ func (t *terms) lacks(f Facts, reveal bool) (list []string) {
 			list = append(list, fmt.Sprintf("%s is missing, and has to be %s", l.place(), l.bounds()))
 		case l.admits(v) == yes:
 		case reveal:
-			list = append(list, fmt.Sprintf("%s is %s, not %s", l.place(), shownValue(v), l.bounds()))
+			list = append(list, fmt.Sprintf("%s is %s, not %s", l.place(), viewOf(v), l.bounds()))
 		default:
 			list = append(list, fmt.Sprintf("%s is not %s", l.place(), l.bounds()))
 		}
@@ -118,7 +118,7 @@ func (t *terms) lacks(f Facts, reveal bool) (list []string) {
 	return list
 }
 
-func shownValue(v any) string {
+func viewOf(v any) string {
 	switch v.(type) {
 	case []any, map[string]any:
 		return value.A(v)

@@ -46,7 +46,7 @@ func (c Capability) On(t Terms) (Capability, error) {
 	if err := out.check(); err != nil {
 		return Capability{}, err
 	}
-	c.terms = out.sealed()
+	c.terms = out.seal()
 	return c, nil
 }
 
@@ -64,8 +64,8 @@ func (t *terms) check() error {
 	return nil
 }
 
-// sealed returns the terms ready for use; nil where there are none.
-func (t terms) sealed() *terms {
+// seal returns the terms ready for use; nil where there are none.
+func (t terms) seal() *terms {
 	if !t.ask && !t.deny && t.until.IsZero() && len(t.when) == 0 {
 		return nil
 	}
@@ -146,7 +146,7 @@ func (t *terms) within(u *terms) bool {
 	case u.ask && !t.ask, !u.until.IsZero() && (t.until.IsZero() || t.until.After(u.until)):
 		return false
 	}
-	return implied(u.when, t.when)
+	return implies(u.when, t.when)
 }
 
 // meet returns the terms of both grants; false where no call could be on both.
@@ -165,7 +165,7 @@ func (t *terms) meet(u *terms) (*terms, bool) {
 	if both.when, ok = meetWhen(t.when, u.when); !ok {
 		return nil, false
 	}
-	return both.sealed(), true
+	return both.seal(), true
 }
 
 // outlasts reports whether a denial on terms t stands wherever one on terms u does.

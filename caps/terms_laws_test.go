@@ -142,9 +142,9 @@ func genFacts() *rapid.Generator[Facts] {
 // verdictOf is 0 for a denial, 1 where a person is asked, 2 where it is allowed.
 func verdictOf(s Set, r Request, f Facts) int {
 	switch d := s.Check(r).Settle(f); {
-	case d.Allowed():
+	case d.IsAllowed():
 		return 2
-	case d.Asked():
+	case d.IsAsk():
 		return 1
 	}
 	return 0
@@ -184,8 +184,8 @@ func TestTermsLaws(t *testing.T) {
 		if got := verdictOf(s, r, f); got != want {
 			t.Fatalf("%v settles %v as %d, want %d", s, r, got, want)
 		}
-		if d := s.Check(r); d.Allowed() && want < 2 || want > 0 && !d.Possible() {
-			t.Fatalf("%v checks %v as allowed %v, possible %v, and settles it as %d", s, r, d.Allowed(), d.Possible(), want)
+		if d := s.Check(r); d.IsAllowed() && want < 2 || want > 0 && !d.Possible() {
+			t.Fatalf("%v checks %v as allowed %v, possible %v, and settles it as %d", s, r, d.IsAllowed(), d.Possible(), want)
 		}
 		if got := verdictOf(s.At(f.Now), r, f); got != want {
 			t.Fatalf("%v at %v settles %v as %d, want %d", s, f.Now, r, got, want)
@@ -255,7 +255,7 @@ func TestTermsLaws(t *testing.T) {
 		s, f := genTermSet().Draw(t, "s"), genFacts().Draw(t, "f")
 		u := genNearSet(s).Draw(t, "u")
 		r := genNear(s, u).Draw(t, "r")
-		if len(s.Missing(u)) > 0 {
+		if len(s.Lacks(u)) > 0 {
 			return
 		}
 		grants := slices.DeleteFunc(slices.Clone(s.list()), Capability.Denies)
@@ -284,7 +284,7 @@ func TestTermsLaws(t *testing.T) {
 	law(t, "seen by another", func(t *rapid.T) {
 		s, f := genTermSet().Draw(t, "s"), genFacts().Draw(t, "f")
 		r := genNear(s).Draw(t, "r")
-		there, seen := r, s.SeenBy("did:key:zR", "did:key:zW")
+		there, seen := r, s.AsSeenBy("did:key:zR", "did:key:zW")
 		if r.on.bare() {
 			there = NeedOn(r.can, mustResource(under("did:key:zW", r.on.text)))
 		}

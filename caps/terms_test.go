@@ -197,8 +197,8 @@ func TestWithoutFacts(t *testing.T) {
 			t.Fatal(err)
 		}
 		d := set.Check(r)
-		if d.Allowed() != want || d.Settle(Facts{}).Allowed() != want || (d.Denial("op") == nil) != want {
-			t.Errorf("%s: Check = %v, Settle = %v, want %v", text, d.Allowed(), d.Settle(Facts{}).Allowed(), want)
+		if d.IsAllowed() != want || d.Settle(Facts{}).IsAllowed() != want || (d.Denial("op") == nil) != want {
+			t.Errorf("%s: Check = %v, Settle = %v, want %v", text, d.IsAllowed(), d.Settle(Facts{}).IsAllowed(), want)
 		}
 	}
 }
@@ -239,7 +239,7 @@ func TestHandingOnTerms(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if missing := parent.Missing(child); (len(missing) == 0) != tc.want {
+		if missing := parent.Lacks(child); (len(missing) == 0) != tc.want {
 			t.Errorf("%v hands on %v: missing %v, want %v", parent, child, missing, tc.want)
 		}
 	}
@@ -319,7 +319,7 @@ func TestSettleTakesNoMemory(t *testing.T) {
 	f := Facts{Input: map[string]any{"n": json.Number("50")}}
 	r := Need("crud", "w/a")
 	if n := testing.AllocsPerRun(100, func() {
-		if !set.Check(r).Settle(f).Allowed() {
+		if !set.Check(r).Settle(f).IsAllowed() {
 			t.Fatal("denied")
 		}
 	}); n > 0 {

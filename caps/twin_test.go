@@ -145,8 +145,8 @@ func TestCheckAgreesWithOracle(t *testing.T) {
 			}
 			want := oracleCheck(list, r)
 			d := set.Check(r)
-			if d.Allowed() != want {
-				t.Fatalf("%v.Check(%v) = %v, want %v", set, r, d.Allowed(), want)
+			if d.IsAllowed() != want {
+				t.Fatalf("%v.Check(%v) = %v, want %v", set, r, d.IsAllowed(), want)
 			}
 			if by, ok := d.By(); ok != want || want && !oracleCheck([]Capability{by}, r) {
 				t.Fatalf("%v.Check(%v).By() = %v, %v", set, r, by, ok)

@@ -56,7 +56,7 @@ func System(in Input) string {
 		add("Answer with one JSON value that fits this JSON Schema, and nothing else:\n" + instruction(in.Output))
 	}
 	add(delegations(in))
-	add(granted(in.Granted))
+	add(grants(in.Granted))
 	if in.Asks {
 		add(asks)
 	}
@@ -95,8 +95,8 @@ func delegations(in Input) string {
 	return b.String()
 }
 
-// granted tells an agent what it may do in its task, beside its capabilities.
-func granted(list []caps.Capability) string {
+// grants tells an agent what it may do in its task, beside its capabilities.
+func grants(list []caps.Capability) string {
 	if len(list) == 0 {
 		return ""
 	}

@@ -174,7 +174,7 @@ func (r *Runner) refresh(ctx context.Context, last *Briefing, a *Agent, entries 
 	if a.Output != nil {
 		in.Output = string(a.Output.JSON())
 	}
-	b := &Briefing{System: prompt.System(in), Tools: a.offered(now.caps, caps.Of(now.granted...)), of: now}
+	b := &Briefing{System: prompt.System(in), Tools: a.offer(now.caps, caps.Of(now.granted...)), of: now}
 	if a.Task {
 		for _, op := range []*tools.Operation{a.Complete, a.Fail} {
 			b.Tools = append(b.Tools, offer(op))
@@ -188,9 +188,9 @@ func (r *Runner) refresh(ctx context.Context, last *Briefing, a *Agent, entries 
 	return b, nil
 }
 
-// offered returns the operations that set could allow at all, what is granted beside it,
+// offer returns the operations that set could allow at all, what is granted beside it,
 // or whoever is asked.
-func (a *Agent) offered(set, granted caps.Set) []Tool {
+func (a *Agent) offer(set, granted caps.Set) []Tool {
 	out := make([]Tool, 0, len(a.Tools))
 	for _, op := range a.Tools {
 		if a.Asks || op.CouldAllow(set) || op.CouldAllow(granted) {

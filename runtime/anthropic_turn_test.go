@@ -52,22 +52,22 @@ func TestClaudeTurn(t *testing.T) {
 	}
 	runner := runtime.New(gate, &runtime.Options{Now: func() time.Time { return time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC) }})
 	var outcomes []string
-	var final runtime.TurnFinished
+	var final runtime.TurnEnd
 	for ev, err := range runner.Turn(t.Context(), agent, runtime.NewSession("s", nil), runtime.Say{Text: "Look around."}) {
 		if err != nil {
 			t.Fatal(err)
 		}
 		switch ev := ev.(type) {
-		case runtime.ToolFinished:
+		case runtime.ToolEnd:
 			outcomes = append(outcomes, ev.CallID+" "+ev.Outcome)
-		case runtime.TurnFinished:
+		case runtime.TurnEnd:
 			final = ev
 		}
 	}
 	if diff := cmp.Diff([]string{"toolu_1 ok", "toolu_2 denied"}, outcomes); diff != "" {
 		t.Errorf("outcomes (-want +got):\n%s", diff)
 	}
-	want := runtime.TurnFinished{Text: "Grüß Gott 👋", Calls: 2, Usage: used(40).Plus(used(12))}
+	want := runtime.TurnEnd{Text: "Grüß Gott 👋", Calls: 2, Usage: used(40).Plus(used(12))}
 	if diff := cmp.Diff(want, final); diff != "" {
 		t.Errorf("end of the turn (-want +got):\n%s", diff)
 	}

@@ -8,7 +8,7 @@ import (
 
 // assembly puts an answer together from its pieces.
 type assembly struct {
-	answer   Answered
+	answer   ModelAnswer
 	text     strings.Builder
 	thoughts strings.Builder
 	calls    []callPieces
@@ -60,7 +60,7 @@ const maxID = 64 << 10
 
 // complete returns the answer. Calls that came without an id, with another's or
 // with one of no sensible length get one: results are matched by it.
-func (a *assembly) complete(number int) Answered {
+func (a *assembly) complete(number int) ModelAnswer {
 	a.answer.Text = a.text.String()
 	if len(a.calls) == 0 {
 		return a.answer

@@ -135,7 +135,7 @@ func TestCallsThatMeetKeepTheirOrder(t *testing.T) {
 		{name: "an operation that is run twice", first: "invoke", then: "invoke", side: true},
 		{name: "two tasks in one session", first: "agent/request", then: "agent/request", firstOpts: []tools.Option{tools.InLane(session)}, opt: []tools.Option{tools.InLane(session)}},
 		{name: "a task in a session, and one in none", first: "agent/request", then: "agent/request", opt: []tools.Option{tools.InLane(session)}, side: true},
-		{name: "through another operation", first: "crud/write", then: "crud/read", firstOpts: []tools.Option{tools.Starting(inner)}},
+		{name: "through another operation", first: "crud/write", then: "crud/read", firstOpts: []tools.Option{tools.WithStarts(inner)}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -204,7 +204,7 @@ func TestCallsThatStartOthersMeetWhatTheseDo(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := newFixture(t, caps.Unrestricted())
-				f.slow(t, "run:do", "crud/write", tools.Starting(inner))
+				f.slow(t, "run:do", "crud/write", tools.WithStarts(inner))
 				f.slow(t, "other:do", "crud/write")
 				f.slow(t, "lane:do", "crud/write", lane)
 				f.slow(t, "alone:do", "crud/write", tools.Exclusive())
@@ -283,7 +283,7 @@ func TestAbsurdUsage(t *testing.T) {
 				t.Logf("turn = %v", err)
 			}
 			for _, ev := range events {
-				if done, ok := ev.(runtime.TurnFinished); ok && (done.Usage.Input < 0 || done.Usage.Cost < 0) {
+				if done, ok := ev.(runtime.TurnEnd); ok && (done.Usage.Input < 0 || done.Usage.Cost < 0) {
 					t.Errorf("usage is %+v", done.Usage)
 				}
 			}
@@ -351,7 +351,7 @@ func TestIntentsComeBeforeACallRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, n := range begun {
-		if _, ok := log.entries[3].Event.(runtime.ToolStarted); !ok || n < 4 {
+		if _, ok := log.entries[3].Event.(runtime.ToolStart); !ok || n < 4 {
 			t.Errorf("a call ran with %d entries in the log, want its fourth to be the second call's intent", n)
 		}
 	}
@@ -368,7 +368,7 @@ func TestOneCallOfAGroupFailsAlone(t *testing.T) {
 		}
 		var outcomes []string
 		for _, ev := range events {
-			if done, ok := ev.(runtime.ToolFinished); ok {
+			if done, ok := ev.(runtime.ToolEnd); ok {
 				outcomes = append(outcomes, done.Outcome)
 			}
 		}
@@ -433,7 +433,7 @@ func TestACodedErrorReachesTheModel(t *testing.T) {
 func results(events []runtime.Event) []string {
 	var out []string
 	for _, ev := range events {
-		if done, ok := ev.(runtime.ToolFinished); ok {
+		if done, ok := ev.(runtime.ToolEnd); ok {
 			out = append(out, done.Result)
 		}
 	}

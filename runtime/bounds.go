@@ -22,9 +22,9 @@ const (
 // errAnswer: a model's answer is too large for a log.
 var errAnswer = fault.New(fault.TooLarge, fmt.Sprintf("the model's answer takes more than %d bytes: ask for less at once, or have it write a long text in parts", MaxSaid))
 
-// encoded is how many bytes a text takes as JSON, or its own length where that
+// jsonSize is how many bytes a text takes as JSON, or its own length where that
 // tells already on which side of the bounds it lies.
-func encoded(text string) int {
+func jsonSize(text string) int {
 	if len(text) <= MaxSaid/6 || len(text) > maxEncoded {
 		return len(text)
 	}
@@ -42,11 +42,11 @@ func (a *assembly) overflows() bool {
 }
 
 // check is the error of an answer that no log takes.
-func (a *Answered) check() error {
-	size := encoded(a.Text) + encoded(a.Reasoning)
+func (a *ModelAnswer) check() error {
+	size := jsonSize(a.Text) + jsonSize(a.Reasoning)
 	for i := range a.Calls {
 		c := &a.Calls[i]
-		size += encoded(c.ID) + encoded(c.Name) + encoded(c.Arguments) + 64 // of punctuation
+		size += jsonSize(c.ID) + jsonSize(c.Name) + jsonSize(c.Arguments) + 64 // of punctuation
 	}
 	if size > MaxSaid {
 		return errAnswer

@@ -105,8 +105,8 @@ func TestAStoppedTurnLeavesASessionThatGoesOn(t *testing.T) {
 					}
 					f.agent.Model = tc.m(f)
 					log := new(keeper)
-					s := runtime.NewSession("s", log, runtime.Entry{Seq: 1, Event: runtime.TurnStarted{Text: strings.Repeat("Earlier. ", 150)}},
-						runtime.Entry{Seq: 2, Event: runtime.Answered{Text: "Yes."}}, runtime.Entry{Seq: 3, Event: runtime.TurnFinished{}})
+					s := runtime.NewSession("s", log, runtime.Entry{Seq: 1, Event: runtime.TurnStart{Text: strings.Repeat("Earlier. ", 150)}},
+						runtime.Entry{Seq: 2, Event: runtime.ModelAnswer{Text: "Yes."}}, runtime.Entry{Seq: 3, Event: runtime.TurnEnd{}})
 					ctx, cancel := context.WithCancelCause(t.Context())
 					defer cancel(nil)
 					go func() {
@@ -117,18 +117,18 @@ func TestAStoppedTurnLeavesASessionThatGoesOn(t *testing.T) {
 						if err != nil && !errors.Is(err, stop) && !errors.Is(err, context.Canceled) {
 							t.Errorf("turn = %v, want %v", err, stop)
 						}
-						if _, started := ev.(runtime.TurnStarted); !started && leaves {
+						if _, started := ev.(runtime.TurnStart); !started && leaves {
 							break
 						}
 					}
-					last, ok := log.entries[len(log.entries)-1].Event.(runtime.TurnFinished)
+					last, ok := log.entries[len(log.entries)-1].Event.(runtime.TurnEnd)
 					if !ok || last.Error == "" {
 						t.Errorf("the log ends with %+v, want how the turn ended", log.entries[len(log.entries)-1].Event)
 					}
 					if !leaves {
 						var outcomes []string
 						for _, e := range log.entries {
-							if done, ok := e.Event.(runtime.ToolFinished); ok && done.Outcome != runtime.ToolOK {
+							if done, ok := e.Event.(runtime.ToolEnd); ok && done.Outcome != runtime.ToolOK {
 								outcomes = append(outcomes, done.Outcome)
 							}
 						}
@@ -151,9 +151,9 @@ func TestAStoppedTurnLeavesASessionThatGoesOn(t *testing.T) {
 					}
 					checkConversation(t, s.Messages())
 					reread := append([]runtime.Entry{
-						{Seq: 1, Event: runtime.TurnStarted{Text: strings.Repeat("Earlier. ", 150)}},
-						{Seq: 2, Event: runtime.Answered{Text: "Yes."}},
-						{Seq: 3, Event: runtime.TurnFinished{}},
+						{Seq: 1, Event: runtime.TurnStart{Text: strings.Repeat("Earlier. ", 150)}},
+						{Seq: 2, Event: runtime.ModelAnswer{Text: "Yes."}},
+						{Seq: 3, Event: runtime.TurnEnd{}},
 					}, log.entries...)
 					if diff := cmp.Diff(s.Messages(), runtime.NewSession("s", nil, reread...).Messages()); diff != "" {
 						t.Errorf("conversation after reading the log (-want +got):\n%s", diff)

@@ -18,8 +18,8 @@ type Answer struct {
 	Failed bool   `json:"failed,omitempty"` // the call came to nothing
 }
 
-// Asked is a call that whoever talks is asked to make.
-type Asked struct {
+// ClientCall is a call that whoever talks is asked to make.
+type ClientCall struct {
 	CallID string `json:"callId"` // the model's
 	Name   string `json:"name"`   // of the tool
 }
@@ -32,15 +32,15 @@ const maxClientTools = 64 << 10
 
 // Check refuses what is too large for a turn.
 func (s *Say) Check() error {
-	n, declared := encoded(s.Text), 0
+	n, declared := jsonSize(s.Text), 0
 	if len(s.Tools)+len(s.Answers) > 0 {
-		n = written(s.Text)
+		n = jsonLen(s.Text)
 	}
 	for i := range s.Answers {
-		n += written(s.Answers[i].Text) + written(s.Answers[i].CallID) + 64 // of punctuation
+		n += jsonLen(s.Answers[i].Text) + jsonLen(s.Answers[i].CallID) + 64 // of punctuation
 	}
 	for i := range s.Tools {
-		declared += written(s.Tools[i].Name) + written(s.Tools[i].Description) + len(s.Tools[i].Input) + 64
+		declared += jsonLen(s.Tools[i].Name) + jsonLen(s.Tools[i].Description) + len(s.Tools[i].Input) + 64
 	}
 	if declared > maxClientTools {
 		return fault.New(fault.TooLarge, fmt.Sprintf("the tools of whoever talks take %d bytes, at most %d: offer fewer, or say less of them", declared, maxClientTools))
@@ -51,17 +51,17 @@ func (s *Say) Check() error {
 	return nil
 }
 
-// written is how many bytes a text takes as JSON, or its own length where that is too many.
-func written(text string) int {
+// jsonLen is how many bytes a text takes as JSON, or its own length where that is too many.
+func jsonLen(text string) int {
 	if len(text) > MaxSaid {
 		return len(text)
 	}
 	return len(value.AppendString(nil, text))
 }
 
-// Pending lists the calls that whoever talks in the session was asked to make and has not
+// OpenCalls lists the calls that whoever talks in the session was asked to make and has not
 // answered.
-func (s *Session) Pending() []ToolCall {
+func (s *Session) OpenCalls() []ToolCall {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var list []ToolCall
@@ -77,12 +77,12 @@ func (s *Session) Pending() []ToolCall {
 
 // Expects refuses answers, by [CallName], to calls that are not pending, and two to one.
 func (s *Session) Expects(answers []Answer) error {
-	_, err := s.expected(answers)
+	_, err := s.match(answers)
 	return err
 }
 
-// expected returns the answers by the model's ids of their calls.
-func (s *Session) expected(answers []Answer) ([]Answer, error) {
+// match returns the answers by the model's ids of their calls.
+func (s *Session) match(answers []Answer) ([]Answer, error) {
 	if len(answers) == 0 {
 		return nil, nil
 	}
@@ -104,8 +104,8 @@ func (s *Session) expected(answers []Answer) ([]Answer, error) {
 	return out, nil
 }
 
-// lastSaid is what the model said last.
-func (s *Session) lastSaid() string {
+// lastText is what the model said last.
+func (s *Session) lastText() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, m := range slices.Backward(s.messages) {
@@ -116,23 +116,23 @@ func (s *Session) lastSaid() string {
 	return ""
 }
 
-// asked notes which calls whoever talks was asked to make.
-func (s *Session) asked(calls []Asked) {
+// noteAsks notes which calls whoever talks was asked to make.
+func (s *Session) noteAsks(calls []ClientCall) {
 	for i := range s.open {
 		s.open[i].asked = isAsked(calls, s.open[i].ID)
 	}
 }
 
-func isAsked(calls []Asked, id string) bool {
-	return slices.ContainsFunc(calls, func(a Asked) bool { return a.CallID == id })
+func isAsked(calls []ClientCall, id string) bool {
+	return slices.ContainsFunc(calls, func(a ClientCall) bool { return a.CallID == id })
 }
 
-// answered is the result of a call as the turn after it hears it, at the beginning.
-func (o *owed) answered(answers []Answer) ToolFinished {
+// result is the result of a call as the turn after it hears it, at the beginning.
+func (o *owed) result(answers []Answer) ToolEnd {
 	if !o.asked {
 		return o.end()
 	}
-	done := ToolFinished{CallID: o.ID, Name: o.Name, Outcome: ToolNotStarted}
+	done := ToolEnd{CallID: o.ID, Name: o.Name, Outcome: ToolNotStarted}
 	i := slices.IndexFunc(answers, func(a Answer) bool { return a.CallID == o.ID })
 	if i < 0 {
 		done.Result = `{"error":"unanswered","message":"Whoever talks with you was asked to make this call, and has not answered it: what came of it is unknown.","retryable":false}`
@@ -175,12 +175,12 @@ func (t *turn) handOver(ctx context.Context, calls []ToolCall) error {
 	for _, c := range calls {
 		if err := tools.CheckObject(json.RawMessage(c.Arguments)); err != nil {
 			err = fault.New(fault.InvalidInput, value.Cut(c.Name, maxNamed)+": "+err.Error())
-			if err := t.record(ctx, ToolFinished{CallID: c.ID, Name: c.Name, Outcome: ToolFailed, Result: t.cut(tools.Explain(err))}); err != nil {
+			if err := t.record(ctx, ToolEnd{CallID: c.ID, Name: c.Name, Outcome: ToolFailed, Result: t.cut(tools.Explain(err))}); err != nil {
 				return err
 			}
 			continue
 		}
-		t.pending = append(t.pending, Asked{c.ID, c.Name})
+		t.pending = append(t.pending, ClientCall{c.ID, c.Name})
 	}
 	return nil
 }

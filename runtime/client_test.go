@@ -14,10 +14,10 @@ import (
 var pick = runtime.Tool{Name: "pick", Description: "Pick a colour.\n## Your capabilities", Input: json.RawMessage(`{"type":"object"}`)}
 
 // saying runs a turn, and returns how it ended.
-func saying(t *testing.T, f *fixture, s *runtime.Session, say runtime.Say) (last runtime.TurnFinished, err error) {
+func saying(t *testing.T, f *fixture, s *runtime.Session, say runtime.Say) (last runtime.TurnEnd, err error) {
 	t.Helper()
 	for ev, failed := range f.runner(runtime.Options{}).Turn(t.Context(), f.agent, s, say) {
-		if end, ok := ev.(runtime.TurnFinished); ok {
+		if end, ok := ev.(runtime.TurnEnd); ok {
 			last = end
 		}
 		err = failed
@@ -38,7 +38,7 @@ func TestACallOfTheClientsEndsTheTurn(t *testing.T) {
 	f := newFixture(t, reader(), mixed, text("Red it is."))
 	s := runtime.NewSession("s", log)
 	last, err := saying(t, f, s, runtime.Say{Text: "which?", Tools: []runtime.Tool{pick}})
-	if err != nil || last.Text != "Let me ask. " || len(last.Pending) != 2 || last.Pending[0] != (runtime.Asked{CallID: "p1", Name: "pick"}) || last.Pending[1].CallID != "p2" {
+	if err != nil || last.Text != "Let me ask. " || len(last.Pending) != 2 || last.Pending[0] != (runtime.ClientCall{CallID: "p1", Name: "pick"}) || last.Pending[1].CallID != "p2" {
 		t.Fatalf("the turn ends with %+v, %v", last, err)
 	}
 	if !slices.Equal(f.reads, []string{"w/a"}) {
@@ -48,7 +48,7 @@ func TestACallOfTheClientsEndsTheTurn(t *testing.T) {
 	if got := offered[len(offered)-1]; got.Name != "pick" || !strings.HasPrefix(got.Description, "[A tool of whoever talks with you") || !strings.HasSuffix(got.Description, "\n> Pick a colour.\n> ## Your capabilities") {
 		t.Errorf("the model is offered %+v", got)
 	}
-	pending := s.Pending()
+	pending := s.OpenCalls()
 	if len(pending) != 2 || pending[0].ID != runtime.CallName("", "p1") || pending[0].Arguments != "{}" {
 		t.Errorf("pending are %+v", pending)
 	}
@@ -135,7 +135,7 @@ func TestATurnOfAClientsTools(t *testing.T) {
 		if kept := s.Kept(); len(kept) != 1 || kept[0].Text != "which?" {
 			t.Errorf("kept is %+v", kept)
 		}
-		if _, err := saying(t, f, s, runtime.Say{Answers: []runtime.Answer{{CallID: s.Pending()[0].ID, Failed: true}}}); err != nil {
+		if _, err := saying(t, f, s, runtime.Say{Answers: []runtime.Answer{{CallID: s.OpenCalls()[0].ID, Failed: true}}}); err != nil {
 			t.Fatal(err)
 		}
 		if kept := s.Kept(); len(kept) != 0 {
@@ -164,7 +164,7 @@ func TestAClientIsAskedAfterACrash(t *testing.T) {
 		}
 		s := runtime.NewSession("s", log, log.entries...)
 		got, err := resumed(t.Context(), f.runner(runtime.Options{}), f.agent, s)
-		if err != nil || !slices.Equal(got.Pending, want.Pending) || len(s.Pending()) != 1 {
+		if err != nil || !slices.Equal(got.Pending, want.Pending) || len(s.OpenCalls()) != 1 {
 			t.Errorf("cut behind event %d it ends with %+v, %v", n, got, err)
 		}
 	}

@@ -71,7 +71,7 @@ func (t *turn) compact(ctx context.Context, req *Request) error {
 	if err != nil {
 		return fmt.Errorf("shorten the conversation: %w", err)
 	}
-	return t.record(ctx, Compacted{
+	return t.record(ctx, Compaction{
 		Through: through, Summary: value.Cut(summary, maxSummary), Kept: kept, Sealed: slices.ContainsFunc(old, func(m Message) bool { return m.Sealed }), Calls: t.calls - calls, Usage: t.usage.Minus(usage),
 	})
 }

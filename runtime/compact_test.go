@@ -97,14 +97,14 @@ func TestAConversationThatOutgrowsTheWindowIsSummarised(t *testing.T) {
 			m := f.long(&tc.m)
 			s, log := says(t, f, "first "+filler, "read theirs", "third", "fourth")
 			kinds := make(map[string]int)
-			var compacted runtime.Compacted
+			var compacted runtime.Compaction
 			for _, e := range log.entries {
 				kinds[fmt.Sprintf("%T", e.Event)]++
-				if c, ok := e.Event.(runtime.Compacted); ok {
+				if c, ok := e.Event.(runtime.Compaction); ok {
 					compacted = c
 				}
 			}
-			if kinds["runtime.Compacted"] != 1 || kinds["runtime.TurnFinished"] != 4 {
+			if kinds["runtime.Compaction"] != 1 || kinds["runtime.TurnEnd"] != 4 {
 				t.Fatalf("events: %v, want one compacted and four turns", kinds)
 			}
 			if n := len(m.noted); n == 0 || compacted.Usage != (runtime.Usage{Input: 10 * n, Output: n}) || compacted.Calls != n {
@@ -316,10 +316,10 @@ func TestTheProvidersCountWins(t *testing.T) {
 func TestASummaryOfASecretIsSealed(t *testing.T) {
 	call := runtime.ToolCall{ID: "c", Name: "secret_extract", Arguments: "{}"}
 	s := runtime.NewSession("s", nil,
-		runtime.Entry{Seq: 1, Event: runtime.TurnStarted{Text: filler}},
-		runtime.Entry{Seq: 2, Event: runtime.Answered{Calls: []runtime.ToolCall{call}}},
-		runtime.Entry{Seq: 3, Event: runtime.ToolFinished{CallID: "c", Name: call.Name, Outcome: runtime.ToolOK, Result: `"hunter2"`, Sealed: true}},
-		runtime.Entry{Seq: 4, Event: runtime.Answered{Text: filler}}, runtime.Entry{Seq: 5, Event: runtime.TurnFinished{}})
+		runtime.Entry{Seq: 1, Event: runtime.TurnStart{Text: filler}},
+		runtime.Entry{Seq: 2, Event: runtime.ModelAnswer{Calls: []runtime.ToolCall{call}}},
+		runtime.Entry{Seq: 3, Event: runtime.ToolEnd{CallID: "c", Name: call.Name, Outcome: runtime.ToolOK, Result: `"hunter2"`, Sealed: true}},
+		runtime.Entry{Seq: 4, Event: runtime.ModelAnswer{Text: filler}}, runtime.Entry{Seq: 5, Event: runtime.TurnEnd{}})
 	f := newFixture(t, reader(), text("ok "+filler), text("ok"))
 	f.long(&small{window: 2500, notes: "It is hunter2."})
 	for range 2 {
@@ -338,10 +338,10 @@ func TestWhatIsKeptIsBounded(t *testing.T) {
 	add := func(ev runtime.Event) { past = append(past, runtime.Entry{Seq: uint64(len(past)) + 1, Event: ev}) }
 	for i := range 500 {
 		c := runtime.ToolCall{ID: fmt.Sprint(i), Name: "t", Arguments: "{}"}
-		add(runtime.TurnStarted{Text: fmt.Sprint("task ", i, " ", strings.Repeat("x", 20_000))})
-		add(runtime.Answered{Calls: []runtime.ToolCall{c}})
-		add(runtime.ToolFinished{CallID: c.ID, Name: "t", Outcome: runtime.ToolDenied, Result: fmt.Sprintf(`{"operation":"v/ops/t","ability":"crud/read","resource":"w/%d"}`, i)})
-		add(runtime.TurnFinished{Error: "no"})
+		add(runtime.TurnStart{Text: fmt.Sprint("task ", i, " ", strings.Repeat("x", 20_000))})
+		add(runtime.ModelAnswer{Calls: []runtime.ToolCall{c}})
+		add(runtime.ToolEnd{CallID: c.ID, Name: "t", Outcome: runtime.ToolDenied, Result: fmt.Sprintf(`{"operation":"v/ops/t","ability":"crud/read","resource":"w/%d"}`, i)})
+		add(runtime.TurnEnd{Error: "no"})
 	}
 	s := runtime.NewSession("s", nil, past...)
 	for i := range 3 { // what is kept stays kept
@@ -377,13 +377,13 @@ func TestShorteningKeepsItsPromises(t *testing.T) {
 		}
 		for i := range rapid.IntRange(1, 12).Draw(r, "turns") {
 			task := fmt.Sprintf("task %d of %d", i, rapid.IntRange(0, 3).Draw(r, "kind"))
-			add(runtime.TurnStarted{Text: task})
+			add(runtime.TurnStart{Text: task})
 			open[task] = true
 			for c := range rapid.IntRange(0, 4).Draw(r, "rounds") {
 				id := fmt.Sprintf("c%d-%d", i, c)
 				call := runtime.ToolCall{ID: id, Name: "t", Arguments: "{}"}
-				add(runtime.Answered{Calls: []runtime.ToolCall{call}})
-				done := runtime.ToolFinished{CallID: id, Name: "t", Outcome: runtime.ToolOK, Result: strings.Repeat("r", rapid.IntRange(0, 400).Draw(r, "size"))}
+				add(runtime.ModelAnswer{Calls: []runtime.ToolCall{call}})
+				done := runtime.ToolEnd{CallID: id, Name: "t", Outcome: runtime.ToolOK, Result: strings.Repeat("r", rapid.IntRange(0, 400).Draw(r, "size"))}
 				if rapid.Bool().Draw(r, "denied") {
 					why := "w/" + id
 					denied[why] = true
@@ -391,11 +391,11 @@ func TestShorteningKeepsItsPromises(t *testing.T) {
 				}
 				add(done)
 			}
-			end := runtime.TurnFinished{}
+			end := runtime.TurnEnd{}
 			if rapid.Bool().Draw(r, "fails") {
 				end.Error = "no"
 			} else {
-				add(runtime.Answered{Text: "answer"})
+				add(runtime.ModelAnswer{Text: "answer"})
 				delete(open, task)
 			}
 			add(end)
@@ -431,8 +431,8 @@ func TestShorteningKeepsItsPromises(t *testing.T) {
 }
 
 func TestCompactedSurvivesJSON(t *testing.T) {
-	want := runtime.Entry{Seq: 9, Time: clock(), Event: runtime.Compacted{
-		Through: 7, Summary: "s", Kept: []runtime.Kept{{Kind: "open", Event: 3, Text: "t", Count: 2}}, Calls: 1,
+	want := runtime.Entry{Seq: 9, Time: clock(), Event: runtime.Compaction{
+		Through: 7, Summary: "s", Kept: []runtime.MemoryItem{{Kind: "open", Event: 3, Text: "t", Count: 2}}, Calls: 1,
 	}}
 	raw, err := json.Marshal(want)
 	if err != nil {

@@ -33,7 +33,7 @@ func (c *ContextEntry) source() string {
 // context reads the agent's context entries through the gate, and says which of
 // them are missing. Who only looks has nothing done for it: operations that may
 // change something are not asked.
-func (r *Runner) context(ctx context.Context, a *Agent, session string, look bool) (entries []prompt.ContextEntry, missing []ContextMissing, err error) {
+func (r *Runner) context(ctx context.Context, a *Agent, session string, look bool) (entries []prompt.ContextEntry, missing []ContextGap, err error) {
 	if len(a.Context) == 0 {
 		return nil, nil, nil
 	}
@@ -56,7 +56,7 @@ func (r *Runner) context(ctx context.Context, a *Agent, session string, look boo
 					return nil, nil, &ContextError{a.ID, c.source(), err}
 				}
 				text = "(not available: " + err.Error() + ")"
-				missing = append(missing, ContextMissing{label, c.source(), value.Cut(err.Error(), maxWhy)})
+				missing = append(missing, ContextGap{label, c.source(), value.Cut(err.Error(), maxWhy)})
 			}
 		}
 		entries = append(entries, prompt.ContextEntry{Label: label, Text: text})
@@ -83,7 +83,7 @@ var errContextOfItself = fault.New(fault.WaitsForItself, "the agent is loading i
 
 // contextAuthority is what an agent's context is read with.
 func contextAuthority(a *Agent, session string) (tools.Authority, error) {
-	auth := a.Authority.InSession(session).AsInner().WrittenBy(a.ContextBy)
+	auth := a.Authority.InSession(session).AsInner().WithAuthors(a.ContextBy)
 	if !slices.ContainsFunc(a.Context, func(c ContextEntry) bool { return c.Operation != "" }) {
 		return auth, nil
 	}

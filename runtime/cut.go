@@ -22,7 +22,7 @@ type owed struct {
 }
 
 // begins notes that a call is about to be made.
-func (s *Session) begins(ev ToolStarted) {
+func (s *Session) begins(ev ToolStart) {
 	for i := range s.open {
 		if s.open[i].ID == ev.Call.ID {
 			s.open[i].began, s.open[i].idempotent = true, ev.Idempotent
@@ -40,8 +40,8 @@ func (s *Session) waits(id string) {
 }
 
 // end is the result of a call whose turn ended first.
-func (o *owed) end() ToolFinished {
-	done := ToolFinished{CallID: o.ID, Name: o.Name, Outcome: ToolStopped, Sealed: true} // what it was given may be a secret
+func (o *owed) end() ToolEnd {
+	done := ToolEnd{CallID: o.ID, Name: o.Name, Outcome: ToolStopped, Sealed: true} // what it was given may be a secret
 	switch {
 	case !o.began:
 		done.Outcome = ToolNotStarted
@@ -54,8 +54,8 @@ func (o *owed) end() ToolFinished {
 	return done
 }
 
-// unanswered returns the calls that the conversation still owes a result.
-func (s *Session) unanswered() []owed {
+// debts returns the calls that the conversation still owes a result.
+func (s *Session) debts() []owed {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]owed(nil), s.open...)
@@ -68,8 +68,8 @@ func (s *Session) Cut(ctx context.Context, now time.Time, why string, code fault
 	if !s.Claim() {
 		return nil
 	}
-	open := s.unanswered()
-	end := TurnFinished{Error: interruption(open), Code: string(fault.Interrupted)}
+	open := s.debts()
+	end := TurnEnd{Error: interruption(open), Code: string(fault.Interrupted)}
 	if why != "" {
 		end.Error, end.Code = why, string(code)
 	}
@@ -84,13 +84,13 @@ func (s *Session) Cut(ctx context.Context, now time.Time, why string, code fault
 
 // Interrupt ends the turn that runs in the log, whoever drives it and does not stop.
 func (s *Session) Interrupt(ctx context.Context, now time.Time) error {
-	open := s.unanswered()
-	return s.close(ctx, now, results(open), TurnFinished{Error: interruption(open), Code: string(fault.Interrupted)})
+	open := s.debts()
+	return s.close(ctx, now, results(open), TurnEnd{Error: interruption(open), Code: string(fault.Interrupted)})
 }
 
 // results are those of calls whose turn ended first.
-func results(open []owed) []ToolFinished {
-	out := make([]ToolFinished, len(open))
+func results(open []owed) []ToolEnd {
+	out := make([]ToolEnd, len(open))
 	for i := range open {
 		out[i] = open[i].end()
 	}
@@ -98,7 +98,7 @@ func results(open []owed) []ToolFinished {
 }
 
 // close writes the results that the turn still owes, and its end.
-func (s *Session) close(ctx context.Context, now time.Time, results []ToolFinished, end TurnFinished) (failed error) {
+func (s *Session) close(ctx context.Context, now time.Time, results []ToolEnd, end TurnEnd) (failed error) {
 	closing := make([]Event, 0, len(results)+1)
 	for _, done := range results {
 		closing = append(closing, done)

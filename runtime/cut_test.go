@@ -30,44 +30,44 @@ func TestATurnThatWasCutIsMended(t *testing.T) {
 		{name: "before the first answer", error: cut},
 		{
 			name: "after a call", error: cut,
-			after: []runtime.Event{runtime.Answered{Calls: []runtime.ToolCall{look}}, runtime.ToolStarted{Call: look}, runtime.ToolFinished{CallID: look.ID, Name: look.Name, Outcome: runtime.ToolOK, Result: "1"}},
+			after: []runtime.Event{runtime.ModelAnswer{Calls: []runtime.ToolCall{look}}, runtime.ToolStart{Call: look}, runtime.ToolEnd{CallID: look.ID, Name: look.Name, Outcome: runtime.ToolOK, Result: "1"}},
 			told:  []string{"1"},
 		},
 		{
 			name: "before the first of two calls", error: cut + "; these calls were never started: bank_pay, map_read",
-			after: []runtime.Event{runtime.Answered{Calls: []runtime.ToolCall{pay, look}}},
+			after: []runtime.Event{runtime.ModelAnswer{Calls: []runtime.ToolCall{pay, look}}},
 			told:  []string{`"error":"not_started"`, `never started`},
 		},
 		{
 			name: "within the first of two calls", error: cut + "; whether these calls took effect is unknown: bank_pay; these calls were never started: map_read",
-			after: []runtime.Event{runtime.Answered{Calls: []runtime.ToolCall{pay, look}}, runtime.ToolStarted{Call: pay}},
+			after: []runtime.Event{runtime.ModelAnswer{Calls: []runtime.ToolCall{pay, look}}, runtime.ToolStart{Call: pay}},
 			told:  []string{`look before you repeat it.","retryable":false}`, `"retryable":true}`},
 		},
 		{
 			name: "within a call that may be repeated", error: cut + "; whether these calls took effect is unknown: map_read",
-			after: []runtime.Event{runtime.Answered{Calls: []runtime.ToolCall{look}}, runtime.ToolStarted{Call: look, Idempotent: true}},
+			after: []runtime.Event{runtime.ModelAnswer{Calls: []runtime.ToolCall{look}}, runtime.ToolStart{Call: look, Idempotent: true}},
 			told:  []string{`repeating it does no harm.","retryable":true}`},
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			log := new(keeper)
-			for i, ev := range append([]runtime.Event{runtime.TurnStarted{Text: "Pay."}}, tc.after...) {
+			for i, ev := range append([]runtime.Event{runtime.TurnStart{Text: "Pay."}}, tc.after...) {
 				log.entries = append(log.entries, runtime.Entry{Seq: uint64(i) + 1, Run: "r1", Agent: "bob", Event: ev})
 			}
 			s := runtime.NewSession("s", log, log.entries...)
-			if run, rests := s.Resting(); !rests || run != "r1" {
+			if run, rests := s.Rest(); !rests || run != "r1" {
 				t.Fatal("the session says that its turns have ended")
 			}
 			if err := s.Cut(t.Context(), time.Unix(7, 0), "", ""); err != nil {
 				t.Fatal(err)
 			}
 			last := log.entries[len(log.entries)-1]
-			end := runtime.TurnFinished{Error: tc.error, Code: "interrupted", Calls: min(len(tc.after), 1)}
+			end := runtime.TurnEnd{Error: tc.error, Code: "interrupted", Calls: min(len(tc.after), 1)}
 			want := runtime.Entry{Seq: uint64(len(log.entries)), Time: time.Unix(7, 0), Run: "r1", Agent: "bob", Event: end}
 			if diff := cmp.Diff(want, last); diff != "" {
 				t.Errorf("the log ends with (-want +got):\n%s", diff)
 			}
-			if _, rests := runtime.NewSession("s", nil, log.entries...).Resting(); rests {
+			if _, rests := runtime.NewSession("s", nil, log.entries...).Rest(); rests {
 				t.Error("a turn that has got its end rests")
 			}
 			f := newFixture(t, reader(), text("ok"))
@@ -99,7 +99,7 @@ func TestATurnThatWasCutIsMended(t *testing.T) {
 
 // A session whose turn rests takes no other, until that one has its end.
 func TestATurnThatRestsIsInTheWay(t *testing.T) {
-	log := &keeper{entries: []runtime.Entry{{Seq: 1, Run: "r1", Event: runtime.TurnStarted{Text: "Pay."}}}}
+	log := &keeper{entries: []runtime.Entry{{Seq: 1, Run: "r1", Event: runtime.TurnStart{Text: "Pay."}}}}
 	s := runtime.NewSession("s", log, log.entries...)
 	f := newFixture(t, reader(), text("ok"))
 	if _, err := turn(t, f.runner(runtime.Options{}), f.agent, s, "go on"); fault.Of(err) != fault.Waiting || len(log.entries) != 1 {
@@ -136,7 +136,7 @@ func TestResultsOfAStoppedTurn(t *testing.T) {
 		}
 		got := make(map[string]string)
 		for _, e := range log.entries {
-			if done, ok := e.Event.(runtime.ToolFinished); ok {
+			if done, ok := e.Event.(runtime.ToolEnd); ok {
 				got[done.CallID] = done.Outcome
 			}
 		}
@@ -162,7 +162,7 @@ func TestATimeoutIsRetryableWhereThatDoesNoHarm(t *testing.T) {
 	}{
 		"not idempotent": {nil, runtime.ToolUnknown, `{"error":"unknown","message":"tool call timed out after 5m0s (limits.tool_timeout). Whether v/ops/bank/pay took effect is unknown: look before you repeat it.","retryable":false}`},
 		"idempotent":     {[]tools.Option{tools.Idempotent()}, runtime.ToolFailed, `{"error":"timeout","message":"tool call timed out after 5m0s (limits.tool_timeout)","retryable":true}`},
-		"sealed":         {[]tools.Option{tools.Sealed()}, runtime.ToolUnknown, `{"error":"unknown","message":"tool call timed out after 5m0s (limits.tool_timeout). Whether v/ops/bank/pay took effect is unknown: look before you repeat it.","retryable":false}`},
+		"sealed":         {[]tools.Option{tools.WithSeal()}, runtime.ToolUnknown, `{"error":"unknown","message":"tool call timed out after 5m0s (limits.tool_timeout). Whether v/ops/bank/pay took effect is unknown: look before you repeat it.","retryable":false}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -185,7 +185,7 @@ func TestATimeoutIsRetryableWhereThatDoesNoHarm(t *testing.T) {
 					t.Errorf("the model is told %s, want %s", got, tc.want)
 				}
 				for _, ev := range events {
-					if done, ok := ev.(runtime.ToolFinished); ok && (done.Outcome != tc.outcome || strings.Contains(done.Result, "unknown") != (tc.outcome == runtime.ToolUnknown)) {
+					if done, ok := ev.(runtime.ToolEnd); ok && (done.Outcome != tc.outcome || strings.Contains(done.Result, "unknown") != (tc.outcome == runtime.ToolUnknown)) {
 						t.Errorf("the listener is told %s: %s", done.Outcome, done.Result)
 					}
 				}

@@ -18,8 +18,8 @@ type Event interface {
 	kind() string // in JSON, for example "tool_finished"
 }
 
-// TurnStarted opens a turn with what was said to the agent.
-type TurnStarted struct {
+// TurnStart opens a turn with what was said to the agent.
+type TurnStart struct {
 	Agent   string `json:"agent"`
 	Session string `json:"session"`
 	From    string `json:"from,omitempty"` // who says it: a user's DID or an agent's id
@@ -29,9 +29,9 @@ type TurnStarted struct {
 	Answers []Answer `json:"answers,omitempty"` // to what the turn before it asked of them
 }
 
-// ContextMissing says that an entry of the agent's context could not be read, so
+// ContextGap says that an entry of the agent's context could not be read, so
 // that the turn goes on without it.
-type ContextMissing struct {
+type ContextGap struct {
 	Label  string `json:"label"`
 	Source string `json:"source"` // path or operation
 	Reason string `json:"reason"`
@@ -61,10 +61,10 @@ type UsageDelta struct {
 	Usage Usage `json:"usage"`
 }
 
-// ModelDelayed says why the answer does not come yet: the model failed and is
+// ModelDelay says why the answer does not come yet: the model failed and is
 // asked again, another one is asked, or a rate limit holds the call back. Not
 // logged.
-type ModelDelayed struct {
+type ModelDelay struct {
 	Reason string `json:"reason"`
 	Wait   int64  `json:"waitMs"`          // until the next call, in milliseconds
 	Model  string `json:"model,omitempty"` // asked instead; left out, the same one is
@@ -72,8 +72,8 @@ type ModelDelayed struct {
 	Tries  int    `json:"tries,omitempty"`
 }
 
-// Answered is one complete answer of the model: text, tool calls, or both.
-type Answered struct {
+// ModelAnswer is one complete answer of the model: text, tool calls, or both.
+type ModelAnswer struct {
 	Text  string     `json:"text,omitempty"`
 	Calls []ToolCall `json:"calls,omitempty"`
 
@@ -84,13 +84,13 @@ type Answered struct {
 	Model  string `json:"model,omitempty"` // which model answered, in the provider's word
 }
 
-// ToolStarted says that a tool is about to be called: the intent.
-type ToolStarted struct {
+// ToolStart says that a tool is about to be called: the intent.
+type ToolStart struct {
 	Call       ToolCall `json:"call"`
 	Idempotent bool     `json:"idempotent,omitempty"` // it may be made twice
 }
 
-// Outcomes of a tool call in [ToolFinished].
+// Outcomes of a tool call in [ToolEnd].
 const (
 	ToolOK         = "ok"
 	ToolDenied     = "denied"
@@ -100,8 +100,8 @@ const (
 	ToolNotStarted = "not_started" // the turn ended before the call began
 )
 
-// ToolFinished is the result of a tool call as the model receives it.
-type ToolFinished struct {
+// ToolEnd is the result of a tool call as the model receives it.
+type ToolEnd struct {
 	CallID    string `json:"callId"`
 	Name      string `json:"name"`
 	Operation string `json:"operation,omitempty"` // catalogue path, where one was found
@@ -110,15 +110,15 @@ type ToolFinished struct {
 	Sealed    bool   `json:"sealed,omitempty"` // what went in or came out holds a secret
 }
 
-// OutputRejected says that an answer did not fit the agent's output schema.
-type OutputRejected struct {
+// OutputRejection says that an answer did not fit the agent's output schema.
+type OutputRejection struct {
 	Reason string `json:"reason"`
 	Try    int    `json:"try"`
 	Tries  int    `json:"tries"`
 }
 
-// TurnFinished closes a turn.
-type TurnFinished struct {
+// TurnEnd closes a turn.
+type TurnEnd struct {
 	Text   string          `json:"text,omitempty"`   // the answer
 	Output json.RawMessage `json:"output,omitempty"` // the answer as JSON, where the agent has an output schema
 	Error  string          `json:"error,omitempty"`
@@ -128,7 +128,7 @@ type TurnFinished struct {
 
 	// Pending are the calls that whoever talks is asked to make: the next turn goes on with
 	// what they answer.
-	Pending []Asked `json:"pending,omitempty"`
+	Pending []ClientCall `json:"pending,omitempty"`
 
 	// Caused is what the turn and those of the agents that it asked used together,
 	// until its end. Left out where it asked none.
@@ -141,9 +141,9 @@ type Spending struct {
 	Usage Usage `json:"usage"`
 }
 
-// TurnRested says that the turn goes on later: after what its calls wait for, or,
+// TurnRest says that the turn goes on later: after what its calls wait for, or,
 // where it lists none, when the venue is opened again.
-type TurnRested struct {
+type TurnRest struct {
 	Waits []Wait         `json:"waits,omitempty"`
 	Spent *tools.Amounts `json:"spent,omitempty"` // by all that came of the first call, until now
 }
@@ -159,25 +159,25 @@ type Wait struct {
 	Text     string `json:"text"`
 }
 
-// TurnResumed says that the turn goes on: from here the log may differ from that of
+// TurnResume says that the turn goes on: from here the log may differ from that of
 // a turn that was not cut.
-type TurnResumed struct{}
+type TurnResume struct{}
 
-// Compacted says that the conversation up to an event of the log is put to
+// Compaction says that the conversation up to an event of the log is put to
 // models by a summary from here on, as it would not fit the model's window. The
 // log keeps all of it.
-type Compacted struct {
-	Through uint64 `json:"through"`          // number of the last event that the summary stands for
-	Summary string `json:"summary"`          // by the agent's own model
-	Kept    []Kept `json:"kept,omitempty"`   // word for word, beside the summary
-	Sealed  bool   `json:"sealed,omitempty"` // it may tell a secret that was said in the conversation
-	Calls   int    `json:"modelCalls"`       // that it took
-	Usage   Usage  `json:"usage"`
+type Compaction struct {
+	Through uint64       `json:"through"`          // number of the last event that the summary stands for
+	Summary string       `json:"summary"`          // by the agent's own model
+	Kept    []MemoryItem `json:"kept,omitempty"`   // word for word, beside the summary
+	Sealed  bool         `json:"sealed,omitempty"` // it may tell a secret that was said in the conversation
+	Calls   int          `json:"modelCalls"`       // that it took
+	Usage   Usage        `json:"usage"`
 }
 
-// Received is a message left for the agent between turns; it is heard at the
+// InboxMessage is a message left for the agent between turns; it is heard at the
 // next one.
-type Received struct {
+type InboxMessage struct {
 	From string `json:"from"`
 	Text string `json:"text"`
 }
@@ -186,23 +186,23 @@ type Received struct {
 // changes.
 type Step orchestrate.Step
 
-func (TurnStarted) kind() string    { return "turn_started" }
-func (ContextMissing) kind() string { return "context_missing" }
-func (TextDelta) kind() string      { return "text_delta" }
-func (ReasoningDelta) kind() string { return "reasoning_delta" }
-func (ToolCallDelta) kind() string  { return "tool_call_delta" }
-func (UsageDelta) kind() string     { return "usage_delta" }
-func (ModelDelayed) kind() string   { return "model_delayed" }
-func (Answered) kind() string       { return "answered" }
-func (ToolStarted) kind() string    { return "tool_started" }
-func (ToolFinished) kind() string   { return "tool_finished" }
-func (OutputRejected) kind() string { return "output_rejected" }
-func (TurnFinished) kind() string   { return "turn_finished" }
-func (TurnRested) kind() string     { return "turn_rested" }
-func (TurnResumed) kind() string    { return "turn_resumed" }
-func (Received) kind() string       { return "received" }
-func (Compacted) kind() string      { return "compacted" }
-func (Step) kind() string           { return "step" }
+func (TurnStart) kind() string       { return "turn_started" }
+func (ContextGap) kind() string      { return "context_missing" }
+func (TextDelta) kind() string       { return "text_delta" }
+func (ReasoningDelta) kind() string  { return "reasoning_delta" }
+func (ToolCallDelta) kind() string   { return "tool_call_delta" }
+func (UsageDelta) kind() string      { return "usage_delta" }
+func (ModelDelay) kind() string      { return "model_delayed" }
+func (ModelAnswer) kind() string     { return "answered" }
+func (ToolStart) kind() string       { return "tool_started" }
+func (ToolEnd) kind() string         { return "tool_finished" }
+func (OutputRejection) kind() string { return "output_rejected" }
+func (TurnEnd) kind() string         { return "turn_finished" }
+func (TurnRest) kind() string        { return "turn_rested" }
+func (TurnResume) kind() string      { return "turn_resumed" }
+func (InboxMessage) kind() string    { return "received" }
+func (Compaction) kind() string      { return "compacted" }
+func (Step) kind() string            { return "step" }
 
 // Entry is an event in its envelope: as it stands in the log of a run or a
 // session, and as whoever follows a run gets it.
@@ -261,7 +261,7 @@ var logged = make(map[string]reflect.Type)
 
 func init() {
 	for _, ev := range []Event{
-		TurnStarted{}, ContextMissing{}, Answered{}, ToolStarted{}, ToolFinished{}, OutputRejected{}, TurnFinished{}, TurnRested{}, TurnResumed{}, Received{}, OutcomeSaid{}, Compacted{}, Step{},
+		TurnStart{}, ContextGap{}, ModelAnswer{}, ToolStart{}, ToolEnd{}, OutputRejection{}, TurnEnd{}, TurnRest{}, TurnResume{}, InboxMessage{}, OutcomeNote{}, Compaction{}, Step{},
 	} {
 		logged[ev.kind()] = reflect.TypeOf(ev)
 	}

@@ -24,7 +24,7 @@ func (f *fixture) starter(t *testing.T, needed func()) (foreseen *atomic.Int64) 
 		},
 		func(context.Context, tools.Call, keyInput) (bool, error) { return true, nil },
 		tools.Within(caps.ScopeUnder("crud/read", "", 0, 0)),
-		tools.Starting(func(json.RawMessage) []tools.Invocation {
+		tools.WithStarts(func(json.RawMessage) []tools.Invocation {
 			foreseen.Add(1)
 			return []tools.Invocation{{Operation: "map:read", Input: json.RawMessage(`{"key":"w/a"}`)}}
 		}))

@@ -20,18 +20,18 @@ func (p *past) add(events ...runtime.Event) {
 	}
 }
 
-func (p *past) call(done runtime.ToolFinished, arguments string) {
+func (p *past) call(done runtime.ToolEnd, arguments string) {
 	done.CallID, done.Name = fmt.Sprint("c", len(*p)), "t"
-	p.add(runtime.Answered{Calls: []runtime.ToolCall{{ID: done.CallID, Name: done.Name, Arguments: arguments}}}, done)
+	p.add(runtime.ModelAnswer{Calls: []runtime.ToolCall{{ID: done.CallID, Name: done.Name, Arguments: arguments}}}, done)
 }
 
-func denied(resource string) runtime.ToolFinished {
-	return runtime.ToolFinished{Outcome: runtime.ToolDenied, Result: `{"operation":"v/ops/t","ability":"crud/read","resource":"` + resource + `"}`}
+func denied(resource string) runtime.ToolEnd {
+	return runtime.ToolEnd{Outcome: runtime.ToolDenied, Result: `{"operation":"v/ops/t","ability":"crud/read","resource":"` + resource + `"}`}
 }
 
 // shortened goes on with the log until it is summed up, and returns the log
 // with what was added, and the last summary.
-func shortened(t *testing.T, p past, m small) (past, runtime.Compacted) {
+func shortened(t *testing.T, p past, m small) (past, runtime.Compaction) {
 	t.Helper()
 	f := newFixture(t, reader(), text("ok"))
 	f.long(&m)
@@ -39,9 +39,9 @@ func shortened(t *testing.T, p past, m small) (past, runtime.Compacted) {
 	if _, err := turn(t, f.runner(runtime.Options{MaxModelCalls: 100}), f.agent, runtime.NewSession("s", log, p...), "go on"); err != nil {
 		t.Fatal(err)
 	}
-	var last runtime.Compacted
+	var last runtime.Compaction
 	for _, e := range log.entries[len(p):] {
-		if c, ok := e.Event.(runtime.Compacted); ok {
+		if c, ok := e.Event.(runtime.Compaction); ok {
 			last = c
 		}
 	}
@@ -51,7 +51,7 @@ func shortened(t *testing.T, p past, m small) (past, runtime.Compacted) {
 	return log.entries, last
 }
 
-func textsOf(c runtime.Compacted, kind string) []string {
+func textsOf(c runtime.Compaction, kind string) []string {
 	var out []string
 	for _, k := range c.Kept {
 		if k.Kind == kind {
@@ -65,12 +65,12 @@ func textsOf(c runtime.Compacted, kind string) []string {
 func TestTheNewestIsKept(t *testing.T) {
 	var p past
 	for i := range 200 {
-		p.add(runtime.TurnStarted{Text: fmt.Sprint("task ", i)})
-		p.call(runtime.ToolFinished{Outcome: runtime.ToolStopped, Result: "{}"}, fmt.Sprint(i))
+		p.add(runtime.TurnStart{Text: fmt.Sprint("task ", i)})
+		p.call(runtime.ToolEnd{Outcome: runtime.ToolStopped, Result: "{}"}, fmt.Sprint(i))
 		p.call(denied(fmt.Sprint("w/", i)), "{}")
-		p.add(runtime.TurnFinished{Error: "no"})
+		p.add(runtime.TurnEnd{Error: "no"})
 	}
-	p.add(runtime.Answered{Text: filler})
+	p.add(runtime.ModelAnswer{Text: filler})
 	_, c := shortened(t, p, small{window: 3000, notes: "Notes."})
 	for _, tc := range []struct {
 		kind        string
@@ -92,13 +92,13 @@ func TestTheNewestIsKept(t *testing.T) {
 func TestGatheredDenialsAddUp(t *testing.T) {
 	var p past
 	for round := range 3 {
-		p.add(runtime.TurnStarted{Text: "start"})
+		p.add(runtime.TurnStart{Text: "start"})
 		for i := range 100 {
 			p.call(denied(fmt.Sprint("w/", round, "/", i)), "{}")
 		}
-		p.add(runtime.Answered{Text: filler})
-		p.add(runtime.TurnFinished{Text: filler})
-		var c runtime.Compacted
+		p.add(runtime.ModelAnswer{Text: filler})
+		p.add(runtime.TurnEnd{Text: filler})
+		var c runtime.Compaction
 		p, c = shortened(t, p, small{window: 3000, notes: "Notes."})
 		sum := 0
 		for _, k := range c.Kept {
@@ -139,9 +139,9 @@ func TestALongTaskOfARunningTurnIsKeptWhole(t *testing.T) {
 // A call whose effect is unknown is kept in few words.
 func TestAStoppedCallIsKept(t *testing.T) {
 	var p past
-	p.add(runtime.TurnStarted{Text: "start"})
-	p.call(runtime.ToolFinished{Outcome: runtime.ToolStopped, Result: "{}"}, strings.Repeat("y", 501))
-	p.add(runtime.Answered{Text: filler}, runtime.TurnFinished{})
+	p.add(runtime.TurnStart{Text: "start"})
+	p.call(runtime.ToolEnd{Outcome: runtime.ToolStopped, Result: "{}"}, strings.Repeat("y", 501))
+	p.add(runtime.ModelAnswer{Text: filler}, runtime.TurnEnd{})
 	_, c := shortened(t, p, small{window: 1200, notes: "Notes."})
 	want := []string{"t " + strings.Repeat("y", 497) + "…: stopped, its effect is unknown"}
 	if diff := cmp.Diff(want, textsOf(c, "open")); diff != "" {
@@ -155,17 +155,17 @@ func TestAnAnswerForgetsEarlierTries(t *testing.T) {
 	long := strings.Repeat("x", 9<<10)
 	for _, tc := range []struct {
 		name string
-		end  runtime.TurnFinished
+		end  runtime.TurnEnd
 		want []string
 	}{
-		{"answered", runtime.TurnFinished{}, nil},
-		{"failed again", runtime.TurnFinished{Error: "no"}, []string{long[:8<<10-3] + "…", long[:8<<10-3] + "…"}},
+		{"answered", runtime.TurnEnd{}, nil},
+		{"failed again", runtime.TurnEnd{Error: "no"}, []string{long[:8<<10-3] + "…", long[:8<<10-3] + "…"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var p past
-			p.add(runtime.TurnStarted{Text: long}, runtime.TurnFinished{Error: "no"}, runtime.Answered{Text: filler + filler + filler})
+			p.add(runtime.TurnStart{Text: long}, runtime.TurnEnd{Error: "no"}, runtime.ModelAnswer{Text: filler + filler + filler})
 			p, _ = shortened(t, p, small{window: 5000, notes: "Notes."})
-			p.add(runtime.TurnStarted{Text: long}, runtime.Answered{Text: "yes" + filler + filler + filler}, tc.end)
+			p.add(runtime.TurnStart{Text: long}, runtime.ModelAnswer{Text: "yes" + filler + filler + filler}, tc.end)
 			_, c := shortened(t, p, small{window: 5000, notes: "Notes."})
 			if diff := cmp.Diff(tc.want, textsOf(c, "task")); diff != "" {
 				t.Errorf("tasks (-want +got):\n%s", diff)
@@ -178,13 +178,13 @@ func TestAnAnswerForgetsEarlierTries(t *testing.T) {
 // few words where it does not say what it refused.
 func TestARefusalIsKeptOnce(t *testing.T) {
 	var p past
-	p.add(runtime.TurnStarted{Text: "start"})
+	p.add(runtime.TurnStart{Text: "start"})
 	for _, resource := range []string{"w/a", "w/b", "w/a"} {
 		p.call(denied(resource), "{}")
 	}
-	p.call(runtime.ToolFinished{Outcome: runtime.ToolDenied, Result: strings.Repeat("x", 501)}, "{}")
-	p.call(runtime.ToolFinished{Outcome: runtime.ToolDenied, Result: `{"operation":"v/ops/t","ability":"invoke"}`}, "{}")
-	p.add(runtime.Answered{Text: filler}, runtime.TurnFinished{})
+	p.call(runtime.ToolEnd{Outcome: runtime.ToolDenied, Result: strings.Repeat("x", 501)}, "{}")
+	p.call(runtime.ToolEnd{Outcome: runtime.ToolDenied, Result: `{"operation":"v/ops/t","ability":"invoke"}`}, "{}")
+	p.add(runtime.ModelAnswer{Text: filler}, runtime.TurnEnd{})
 	_, c := shortened(t, p, small{window: 1200, notes: "Notes."})
 	want := []string{
 		"Capability denied: v/ops/t requires crud/read on w/b.", "Capability denied: v/ops/t requires crud/read on w/a.",

@@ -8,16 +8,16 @@ import (
 	"usher/caps/value"
 )
 
-// Kinds of [Kept].
+// Kinds of [MemoryItem].
 const (
 	keptTask   = "task"   // asked of the agent, and no turn has answered it yet
 	keptDenial = "denial" // what the gate refused
 	keptOpen   = "open"   // a call whose effect is unknown
 )
 
-// Kept is something that a conversation must not lose when it is shortened. It
+// MemoryItem is something that a conversation must not lose when it is shortened. It
 // is kept in its own words: no model's summary is trusted with it.
-type Kept struct {
+type MemoryItem struct {
 	Kind  string `json:"kind"`
 	Event uint64 `json:"event"` // number of the event in the log that it comes of
 	Text  string `json:"text"`
@@ -36,7 +36,7 @@ const (
 
 // memory keeps what must not be lost of the conversation so far.
 type memory struct {
-	kept []Kept
+	kept []MemoryItem
 	turn uint64 // event that began the last turn
 }
 
@@ -45,48 +45,48 @@ func (m *memory) begin(seq uint64, said string) {
 		return // it goes on with what was asked before
 	}
 	m.turn = seq
-	m.add(Kept{Kind: keptTask, Event: seq, Text: said})
+	m.add(MemoryItem{Kind: keptTask, Event: seq, Text: said})
 }
 
 // add keeps one more. The same words once more are the newest.
-func (m *memory) add(k Kept) {
+func (m *memory) add(k MemoryItem) {
 	if k.Kind != keptTask {
-		m.drop(func(old Kept) bool { return old.Kind == k.Kind && old.Text == k.Text && old.Count == 0 })
+		m.drop(func(old MemoryItem) bool { return old.Kind == k.Kind && old.Text == k.Text && old.Count == 0 })
 	}
 	m.kept = append(m.kept, k)
 }
 
 // finish forgets the task of a turn that came to its answer, and with it
 // earlier tries at the same.
-func (m *memory) finish(end TurnFinished) {
+func (m *memory) finish(end TurnEnd) {
 	if end.Error != "" || len(end.Pending) > 0 {
 		return
 	}
-	i := slices.IndexFunc(m.kept, func(k Kept) bool { return k.Kind == keptTask && k.Event == m.turn })
+	i := slices.IndexFunc(m.kept, func(k MemoryItem) bool { return k.Kind == keptTask && k.Event == m.turn })
 	if i < 0 {
 		return
 	}
 	done := m.kept[i].Text
-	m.drop(func(k Kept) bool {
+	m.drop(func(k MemoryItem) bool {
 		return k.Kind == keptTask && (k.Text == done || k.Text == value.Cut(done, maxKeptTask))
 	})
 }
 
-// called notes a call that must be known of.
-func (m *memory) called(seq uint64, call ToolCall, done ToolFinished) {
+// noteCall notes a call that must be known of.
+func (m *memory) noteCall(seq uint64, call ToolCall, done ToolEnd) {
 	switch done.Outcome {
 	case ToolDenied:
-		m.add(Kept{Kind: keptDenial, Event: seq, Text: refusal(done.Result)})
+		m.add(MemoryItem{Kind: keptDenial, Event: seq, Text: refusal(done.Result)})
 	case ToolStopped, ToolUnknown:
-		m.add(Kept{Kind: keptOpen, Event: seq, Text: done.Name + " " + value.Cut(call.Arguments, maxArguments) + ": stopped, its effect is unknown"})
+		m.add(MemoryItem{Kind: keptOpen, Event: seq, Text: done.Name + " " + value.Cut(call.Arguments, maxArguments) + ": stopped, its effect is unknown"})
 	}
 }
 
-func (m *memory) drop(what func(Kept) bool) { m.kept = slices.DeleteFunc(m.kept, what) }
+func (m *memory) drop(what func(MemoryItem) bool) { m.kept = slices.DeleteFunc(m.kept, what) }
 
 // until returns what is kept of the events up to through, within its bounds.
-func (m *memory) until(through uint64) []Kept {
-	of := make(map[string][]Kept)
+func (m *memory) until(through uint64) []MemoryItem {
+	of := make(map[string][]MemoryItem)
 	for _, k := range m.kept {
 		if k.Kind == keptTask && k.Event != m.turn {
 			k.Text = value.Cut(k.Text, maxKeptTask)
@@ -95,34 +95,34 @@ func (m *memory) until(through uint64) []Kept {
 			of[k.Kind] = append(of[k.Kind], k)
 		}
 	}
-	return slices.Concat(within(newest(of[keptTask]), maxKeptTasks), gathered(of[keptDenial]), newest(of[keptOpen]))
+	return slices.Concat(within(newest(of[keptTask]), maxKeptTasks), gather(of[keptDenial]), newest(of[keptOpen]))
 }
 
 func newest[T any](list []T) []T { return list[max(len(list)-maxKept, 0):] }
 
 // within leaves out the oldest of a list, but never the last, where those before the
 // last take more bytes as JSON.
-func within(list []Kept, bytes int) []Kept {
+func within(list []MemoryItem, bytes int) []MemoryItem {
 	for i := len(list) - 2; i >= 0; i-- {
-		if bytes -= encoded(list[i].Text); bytes < 0 {
+		if bytes -= jsonSize(list[i].Text); bytes < 0 {
 			return list[i+1:]
 		}
 	}
 	return list
 }
 
-// gathered counts the oldest of many denials by what was refused.
-func gathered(list []Kept) []Kept {
+// gather counts the oldest of many denials by what was refused.
+func gather(list []MemoryItem) []MemoryItem {
 	late := newest(list)
 	early := list[:len(list)-len(late)]
 	if len(early) <= maxKept {
 		return list
 	}
-	var out []Kept
+	var out []MemoryItem
 	for _, k := range early {
 		k.Text, _, _ = strings.Cut(k.Text, " on ")
 		k.Count = max(k.Count, 1)
-		if i := slices.IndexFunc(out, func(g Kept) bool { return g.Text == k.Text }); i >= 0 {
+		if i := slices.IndexFunc(out, func(g MemoryItem) bool { return g.Text == k.Text }); i >= 0 {
 			k.Count += out[i].Count
 			out = slices.Delete(out, i, i+1)
 		}
@@ -132,8 +132,8 @@ func gathered(list []Kept) []Kept {
 }
 
 // replace puts what a shortened conversation kept in the place of what it came of.
-func (m *memory) replace(c Compacted) {
-	m.drop(func(k Kept) bool { return k.Event <= c.Through })
+func (m *memory) replace(c Compaction) {
+	m.drop(func(k MemoryItem) bool { return k.Event <= c.Through })
 	m.kept = append(slices.Clone(c.Kept), m.kept...)
 }
 

@@ -103,15 +103,15 @@ type Chunk struct {
 	Delay     *Delay     `json:"-"`                // why the answer does not come yet; it stands alone and is no part of the answer
 }
 
-// Unasked is what an error implements that knows whether a model was asked before
+// NoCallError is what an error implements that knows whether a model was asked before
 // it came: a refusal by a bound of the caller's is no call.
-type Unasked interface {
+type NoCallError interface {
 	error
-	Unasked() bool
+	IsNoCall() bool
 }
 
 // ModelError says that a turn has no answer of its model, after all that was tried
-// anew; or that it was not asked, where [Unasked] says so.
+// anew; or that it was not asked, where [NoCallError] says so.
 type ModelError struct{ Err error }
 
 func (e *ModelError) Error() string { return e.Err.Error() }

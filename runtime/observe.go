@@ -7,8 +7,8 @@ import (
 	"usher/runtime/telemetry"
 )
 
-// observed starts the turn's span.
-func (t *turn) observed(ctx context.Context) context.Context {
+// observe starts the turn's span.
+func (t *turn) observe(ctx context.Context) context.Context {
 	tel, auth := t.opts.Telemetry, t.agent.Authority
 	if tel == nil {
 		return ctx
@@ -34,18 +34,18 @@ func (t *turn) observeModel(ctx context.Context, req *Request) (context.Context,
 	if span.Content() {
 		conversation := make([]telemetry.Message, len(req.Messages))
 		for i := range req.Messages {
-			conversation[i] = t.observedMessage(req, &req.Messages[i])
+			conversation[i] = t.traceMessage(req, &req.Messages[i])
 		}
 		span.Input(req.System, conversation)
 	}
 	return ctx, span
 }
 
-// observedAnswer is the answer to a request, for the span of its model call.
-func (t *turn) observedAnswer(span *telemetry.ModelSpan, req *Request, a *Answered) telemetry.Answer {
+// traceAnswer is the answer to a request, for the span of its model call.
+func (t *turn) traceAnswer(span *telemetry.ModelSpan, req *Request, a *ModelAnswer) telemetry.Answer {
 	out := telemetry.Answer{Model: a.Model, Finish: a.Finish, Usage: a.Usage}
 	if span.Content() {
-		out.Message = t.observedMessage(req, &Message{Text: a.Text, Calls: a.Calls})
+		out.Message = t.traceMessage(req, &Message{Text: a.Text, Calls: a.Calls})
 	}
 	return out
 }
@@ -53,10 +53,10 @@ func (t *turn) observedAnswer(span *telemetry.ModelSpan, req *Request, a *Answer
 // redacted stands in a trace for what a sealed operation was given, and gave.
 const redacted = `"` + value.Redacted + `"`
 
-// observedMessage is a message of a request, or of the answer to it, for a trace:
+// traceMessage is a message of a request, or of the answer to it, for a trace:
 // without what sealed operations were given and gave. In notes on what may hold
 // secrets these cannot be told from the rest.
-func (t *turn) observedMessage(req *Request, m *Message) telemetry.Message {
+func (t *turn) traceMessage(req *Request, m *Message) telemetry.Message {
 	out := telemetry.Message{Role: m.Role, Text: m.Text, CallID: m.CallID}
 	if m.Sealed {
 		t.span.Conceal(m.Text)

@@ -128,10 +128,10 @@ func TestTheEndOfATurnHasACode(t *testing.T) {
 			if tc.failure != nil {
 				f.model.failure = tc.failure
 			}
-			var end runtime.TurnFinished
+			var end runtime.TurnEnd
 			events, _ := turn(t, f.runner(runtime.Options{MaxModelCalls: 2}), f.agent, runtime.NewSession("s", nil), "go")
 			for _, ev := range events {
-				if ev, ok := ev.(runtime.TurnFinished); ok {
+				if ev, ok := ev.(runtime.TurnEnd); ok {
 					end = ev
 				}
 			}

@@ -13,9 +13,9 @@ const (
 	Failed   = "failed" // nothing of it happened
 )
 
-// OutcomeSaid is what a person says of a call whose effect was unknown. The next turn
+// OutcomeNote is what a person says of a call whose effect was unknown. The next turn
 // hears it, as that person's word.
-type OutcomeSaid struct {
+type OutcomeNote struct {
 	Run       string `json:"run"`
 	Event     uint64 `json:"event,omitempty"` // number of the call's result in the log; 0: the call is all that the run is
 	CallID    string `json:"callId"`
@@ -27,13 +27,13 @@ type OutcomeSaid struct {
 	Note      string `json:"note,omitempty"`
 }
 
-func (OutcomeSaid) kind() string { return "outcome_said" }
+func (OutcomeNote) kind() string { return "outcome_said" }
 
 // IsLeft reports whether an event is left between turns, for the next one, and is none of
 // a turn's own.
 func IsLeft(ev Event) bool {
 	switch ev.(type) {
-	case Received, OutcomeSaid:
+	case InboxMessage, OutcomeNote:
 		return true
 	}
 	return false
@@ -51,17 +51,17 @@ func (c ToolCall) BriefArguments() string {
 	return value.Cut(c.Arguments, maxArguments)
 }
 
-// said is what the person said of the call, in words.
-func (ev OutcomeSaid) said() string {
+// verdictText is what the person said of the call, in words.
+func (ev OutcomeNote) verdictText() string {
 	if ev.Outcome == Happened {
 		return "it took effect"
 	}
 	return "it failed, and nothing of it happened"
 }
 
-// heard is the event as the model reads it.
-func (ev OutcomeSaid) heard() string {
-	text := "[Of a call whose effect was unknown, the owner (" + ev.By + ") says: " + ev.said() + ".]\n" + Quote(ev.Name+" "+ev.Arguments)
+// forModel is the event as the model reads it.
+func (ev OutcomeNote) forModel() string {
+	text := "[Of a call whose effect was unknown, the owner (" + ev.By + ") says: " + ev.verdictText() + ".]\n" + Quote(ev.Name+" "+ev.Arguments)
 	if ev.Note != "" {
 		text += "\n[The owner's note:]\n" + Quote(ev.Note)
 	}
@@ -69,15 +69,15 @@ func (ev OutcomeSaid) heard() string {
 }
 
 // Testify puts what a person says of a call where the next turn hears it.
-func (s *Session) Testify(ctx context.Context, now time.Time, ev OutcomeSaid) error {
+func (s *Session) Testify(ctx context.Context, now time.Time, ev OutcomeNote) error {
 	return s.append(ctx, now, ev)
 }
 
-// told notes what a person said of a call that was kept as open.
-func (m *memory) told(ev OutcomeSaid) {
+// noteOutcome notes what a person said of a call that was kept as open.
+func (m *memory) noteOutcome(ev OutcomeNote) {
 	for i := range m.kept {
 		if k := &m.kept[i]; k.Kind == keptOpen && k.Event == ev.Event {
-			k.Text = ev.Name + " " + ev.Arguments + ": its effect was unknown; the owner says that " + ev.said()
+			k.Text = ev.Name + " " + ev.Arguments + ": its effect was unknown; the owner says that " + ev.verdictText()
 		}
 	}
 }

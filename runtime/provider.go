@@ -45,7 +45,7 @@ func (p Providers) Model(ctx context.Context, cfg ModelConfig) (Model, error) {
 	provider, ok := p[cfg.Provider]
 	if !ok {
 		known := slices.Sorted(maps.Keys(p))
-		advice := cmp.Or(form.Meant(cfg.Provider, known), "there are "+strings.Join(known, ", "))
+		advice := cmp.Or(form.Suggest(cfg.Provider, known), "there are "+strings.Join(known, ", "))
 		return nil, &SettingError{Setting: "provider", Err: fmt.Errorf("model %s: there is no provider %q: %s", cfg.Name, cfg.Provider, advice)}
 	}
 	m, err := provider(ctx, cfg)

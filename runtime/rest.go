@@ -52,16 +52,16 @@ type progress struct {
 	metered  tools.Amounts
 }
 
-// Resting reports whether a turn rests in the session, and of which run it is.
-func (s *Session) Resting() (run string, rests bool) {
+// Rest reports whether a turn rests in the session, and of which run it is.
+func (s *Session) Rest() (run string, rests bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.run, s.rest.rests
 }
 
-// Metered is what the log says that the turn has spent of the limits of its call tree: as
+// Meter is what the log says that the turn has spent of the limits of its call tree: as
 // much as it had when it rested, and a call for each one that began.
-func (s *Session) Metered() tools.Amounts {
+func (s *Session) Meter() tools.Amounts {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	spent := s.spent.metered
@@ -69,9 +69,9 @@ func (s *Session) Metered() tools.Amounts {
 	return spent
 }
 
-// Cutting says how [Session.Cut] would say that the turn ended which rests.
-func (s *Session) Cutting() TurnFinished {
-	return TurnFinished{Error: interruption(s.unanswered()), Code: string(fault.Interrupted)}
+// CutEnd says how [Session.Cut] would say that the turn ended which rests.
+func (s *Session) CutEnd() TurnEnd {
+	return TurnEnd{Error: interruption(s.debts()), Code: string(fault.Interrupted)}
 }
 
 // Park has the turn of the session rest as soon as it can: at once where it waits
@@ -185,15 +185,15 @@ func (r *Runner) Resume(ctx context.Context, a *Agent, s *Session) iter.Seq2[Eve
 
 // resume takes the turn up where the log ends. An answer is the last one where
 // that is the turn's.
-func (t *turn) resume(ctx context.Context) (answer *Answered, rejected int, err error) {
+func (t *turn) resume(ctx context.Context) (answer *ModelAnswer, rejected int, err error) {
 	t.session.mu.Lock()
 	spent, open := t.session.spent, append([]owed(nil), t.session.open...)
 	if n := len(t.session.messages); len(open) == 0 && n > 0 && t.session.messages[n-1].Role == RoleAssistant {
-		answer = &Answered{Text: t.session.messages[n-1].Text}
+		answer = &ModelAnswer{Text: t.session.messages[n-1].Text}
 	}
 	t.session.mu.Unlock()
 	t.calls, t.usage = spent.calls, spent.usage
-	if err := t.record(ctx, TurnResumed{}); err != nil {
+	if err := t.record(ctx, TurnResume{}); err != nil {
 		return nil, 0, err
 	}
 	return answer, spent.rejected, t.settle(ctx, open)
@@ -224,7 +224,7 @@ func (t *turn) settle(ctx context.Context, open []owed) error {
 		case o.idempotent, t.opts.Unbegun != nil && t.opts.Unbegun(ctx, t.agent.Authority, o.at):
 			again = append(again, t.wish(o.ToolCall))
 		default:
-			if err := t.record(ctx, o.lost()); err != nil {
+			if err := t.record(ctx, o.loss()); err != nil {
 				return err
 			}
 		}
@@ -240,9 +240,9 @@ func (t *turn) settle(ctx context.Context, open []owed) error {
 	return t.callTools(ctx, fresh)
 }
 
-// lost is the result of a call that the process did not outlive.
-func (o *owed) lost() ToolFinished {
-	return ToolFinished{
+// loss is the result of a call that the process did not outlive.
+func (o *owed) loss() ToolEnd {
+	return ToolEnd{
 		CallID: o.ID, Name: o.Name, Outcome: ToolUnknown, Sealed: o.Sealed,
 		Result: `{"error":"unknown","message":"The venue stopped while this call ran. Whether it took effect is unknown: look before you repeat it.","retryable":false}`,
 	}
@@ -263,8 +263,8 @@ func (t *turn) waits(w *wish, err error) bool {
 	return true
 }
 
-// rested is the error of a turn whose calls wait; nil where none does.
-func (t *turn) rested() error {
+// restError is the error of a turn whose calls wait; nil where none does.
+func (t *turn) restError() error {
 	if len(t.waiting) == 0 {
 		return nil
 	}
@@ -281,8 +281,8 @@ func (t *turn) pause(ctx context.Context, dead bool, err error) bool {
 	if !rests {
 		rest = new(RestError)
 	}
-	spent := t.agent.Authority.Meter().Spent()
-	rested := TurnRested{Waits: rest.Waits, Spent: &spent}
+	spent := t.agent.Authority.Meter().Total()
+	rested := TurnRest{Waits: rest.Waits, Spent: &spent}
 	if logErr := t.session.append(ctx, t.opts.Now(), rested); logErr != nil {
 		return false
 	}

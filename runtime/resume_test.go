@@ -18,12 +18,12 @@ import (
 )
 
 // resumed goes on with the turn that rests in s.
-func resumed(ctx context.Context, r *runtime.Runner, a *runtime.Agent, s *runtime.Session) (last runtime.TurnFinished, err error) {
+func resumed(ctx context.Context, r *runtime.Runner, a *runtime.Agent, s *runtime.Session) (last runtime.TurnEnd, err error) {
 	if !s.Claim() {
 		return last, errors.New("no turn rests")
 	}
 	for ev, failed := range r.Resume(ctx, a, s) {
-		if end, ok := ev.(runtime.TurnFinished); ok {
+		if end, ok := ev.(runtime.TurnEnd); ok {
 			last = end
 		}
 		err = failed
@@ -34,7 +34,7 @@ func resumed(ctx context.Context, r *runtime.Runner, a *runtime.Agent, s *runtim
 // said is what a log comes to, beside how often it was gone on with.
 func said(entries []runtime.Entry) (out []runtime.Event) {
 	for _, e := range entries {
-		if _, again := e.Event.(runtime.TurnResumed); !again {
+		if _, again := e.Event.(runtime.TurnResume); !again {
 			out = append(out, e.Event)
 		}
 	}
@@ -51,13 +51,13 @@ func TestResumeFromEachEvent(t *testing.T) {
 		t.Fatal(err)
 	}
 	for n := 1; n < len(whole.entries); n++ {
-		if _, group := whole.entries[n].Event.(runtime.ToolStarted); group && n == 3 {
+		if _, group := whole.entries[n].Event.(runtime.ToolStart); group && n == 3 {
 			continue // the intents of calls that run side by side are written together
 		}
 		log := &keeper{entries: slices.Clone(whole.entries[:n])}
 		answered := 0
 		for _, e := range log.entries {
-			if _, ok := e.Event.(runtime.Answered); ok {
+			if _, ok := e.Event.(runtime.ModelAnswer); ok {
 				answered++
 			}
 		}
@@ -95,7 +95,7 @@ func TestResumeAfterAnEffect(t *testing.T) {
 			call := runtime.ToolCall{ID: "c0", Name: "map_write", Arguments: key("w/a")}
 			log := new(keeper)
 			for i, ev := range []runtime.Event{
-				runtime.TurnStarted{Text: "go"}, runtime.Answered{Calls: []runtime.ToolCall{call}}, runtime.ToolStarted{Call: call, Idempotent: tc.idempotent},
+				runtime.TurnStart{Text: "go"}, runtime.ModelAnswer{Calls: []runtime.ToolCall{call}}, runtime.ToolStart{Call: call, Idempotent: tc.idempotent},
 			} {
 				log.entries = append(log.entries, runtime.Entry{Seq: uint64(i) + 1, Event: ev})
 			}
@@ -105,9 +105,9 @@ func TestResumeAfterAnEffect(t *testing.T) {
 			if _, err := resumed(t.Context(), r, f.agent, runtime.NewSession("s", log, log.entries...)); err != nil {
 				t.Fatal(err)
 			}
-			var got runtime.ToolFinished
+			var got runtime.ToolEnd
 			for _, e := range log.entries {
-				if ev, ok := e.Event.(runtime.ToolFinished); ok {
+				if ev, ok := e.Event.(runtime.ToolEnd); ok {
 					got = ev
 				}
 			}
@@ -143,8 +143,8 @@ func TestACallThatWaits(t *testing.T) {
 	if !ok || len(rest.Waits) != 1 || rest.Waits[0] != (runtime.Wait{CallID: "c1", Name: "map_read", Run: "r9", Text: "reading w/b waits for run r9"}) {
 		t.Fatalf("the turn ends with %v, want that it waits for r9", err)
 	}
-	spent := f.agent.Authority.Meter().Spent()
-	if last := log.entries[len(log.entries)-1].Event; !cmp.Equal(last, runtime.Event(runtime.TurnRested{Waits: rest.Waits, Spent: &spent})) {
+	spent := f.agent.Authority.Meter().Total()
+	if last := log.entries[len(log.entries)-1].Event; !cmp.Equal(last, runtime.Event(runtime.TurnRest{Waits: rest.Waits, Spent: &spent})) {
 		t.Errorf("the log ends with %+v", last)
 	}
 	if _, err := turn(t, r, f.agent, s, "hello?"); fault.Of(err) != fault.Waiting {
@@ -156,7 +156,7 @@ func TestACallThatWaits(t *testing.T) {
 	}
 	var results []string
 	for _, e := range log.entries {
-		if done, ok := e.Event.(runtime.ToolFinished); ok {
+		if done, ok := e.Event.(runtime.ToolEnd); ok {
 			results = append(results, done.CallID+" "+done.Result)
 		}
 	}

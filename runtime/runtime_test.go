@@ -156,17 +156,17 @@ func TestTurn(t *testing.T) {
 	}
 	call := runtime.ToolCall{ID: "c0", Name: "map_read", Arguments: `{"key":"w/a"}`}
 	want := []runtime.Event{
-		runtime.TurnStarted{Agent: "bob", Session: "s1", From: "did:key:zAlice", Text: "What is a?"},
+		runtime.TurnStart{Agent: "bob", Session: "s1", From: "did:key:zAlice", Text: "What is a?"},
 		runtime.ToolCallDelta{ID: "c0", Name: "map_read", Arguments: `{"key":"w/a"}`},
-		runtime.Answered{Calls: []runtime.ToolCall{call}},
-		runtime.ToolStarted{Call: call, Idempotent: true},
-		runtime.ToolFinished{CallID: "c0", Name: "map_read", Operation: "v/ops/map/read", Outcome: runtime.ToolOK, Result: `"value of w/a"`},
+		runtime.ModelAnswer{Calls: []runtime.ToolCall{call}},
+		runtime.ToolStart{Call: call, Idempotent: true},
+		runtime.ToolEnd{CallID: "c0", Name: "map_read", Operation: "v/ops/map/read", Outcome: runtime.ToolOK, Result: `"value of w/a"`},
 		runtime.ReasoningDelta{Text: "hm"},
 		runtime.TextDelta{Text: "It is "},
 		runtime.TextDelta{Text: "a."},
 		runtime.UsageDelta{Usage: runtime.Usage{Input: 3, Output: 2}},
-		runtime.Answered{Text: "It is a.", Usage: runtime.Usage{Input: 3, Output: 2}, Finish: "stop"},
-		runtime.TurnFinished{Text: "It is a.", Calls: 2, Usage: runtime.Usage{Input: 3, Output: 2}},
+		runtime.ModelAnswer{Text: "It is a.", Usage: runtime.Usage{Input: 3, Output: 2}, Finish: "stop"},
+		runtime.TurnEnd{Text: "It is a.", Calls: 2, Usage: runtime.Usage{Input: 3, Output: 2}},
 	}
 	if diff := cmp.Diff(want, events); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
@@ -196,9 +196,9 @@ func TestMissingContextIsTold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var told, kept []runtime.ContextMissing
+	var told, kept []runtime.ContextGap
 	for _, ev := range events {
-		if ev, ok := ev.(runtime.ContextMissing); ok {
+		if ev, ok := ev.(runtime.ContextGap); ok {
 			told = append(told, ev)
 		}
 	}
@@ -211,11 +211,11 @@ func TestMissingContextIsTold(t *testing.T) {
 		if err := json.Unmarshal(raw, &back); err != nil {
 			t.Fatal(err)
 		}
-		if ev, ok := back.Event.(runtime.ContextMissing); ok {
+		if ev, ok := back.Event.(runtime.ContextGap); ok {
 			kept = append(kept, ev)
 		}
 	}
-	if len(told) != 2 || told[0] != (runtime.ContextMissing{Label: "map:read", Source: "map:read", Reason: "the disk is full"}) ||
+	if len(told) != 2 || told[0] != (runtime.ContextGap{Label: "map:read", Source: "map:read", Reason: "the disk is full"}) ||
 		told[1].Label != "Secret" || !strings.HasPrefix(told[1].Reason, "Capability denied: v/ops/map/read requires crud/read on s/a.") {
 		t.Errorf("told %+v", told)
 	}
@@ -238,12 +238,12 @@ func TestAWaitIsToldAndNotKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []runtime.Event{
-		runtime.TurnStarted{Agent: "bob", Session: "s", From: "did:key:zAlice", Text: "Hello"},
-		runtime.ModelDelayed{Reason: "busy", Wait: 1500, Try: 2, Tries: 4},
-		runtime.ModelDelayed{Reason: "still busy", Model: "claude"},
+		runtime.TurnStart{Agent: "bob", Session: "s", From: "did:key:zAlice", Text: "Hello"},
+		runtime.ModelDelay{Reason: "busy", Wait: 1500, Try: 2, Tries: 4},
+		runtime.ModelDelay{Reason: "still busy", Model: "claude"},
 		runtime.TextDelta{Text: "Hi."},
-		runtime.Answered{Text: "Hi.", Finish: "stop"},
-		runtime.TurnFinished{Text: "Hi.", Calls: 1},
+		runtime.ModelAnswer{Text: "Hi.", Finish: "stop"},
+		runtime.TurnEnd{Text: "Hi.", Calls: 1},
 	}
 	if diff := cmp.Diff(want, events); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
@@ -265,9 +265,9 @@ func TestDenialReachesTheModel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var done runtime.ToolFinished
+	var done runtime.ToolEnd
 	for _, ev := range events {
-		if ev, ok := ev.(runtime.ToolFinished); ok {
+		if ev, ok := ev.(runtime.ToolEnd); ok {
 			done = ev
 		}
 	}
@@ -441,7 +441,7 @@ func TestStructuredOutput(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		done := events[len(events)-1].(runtime.TurnFinished)
+		done := events[len(events)-1].(runtime.TurnEnd)
 		if string(done.Output) != `{"total": 12}` {
 			t.Errorf("output = %s", done.Output)
 		}
@@ -488,7 +488,7 @@ func TestSessionIsItsLog(t *testing.T) {
 	s := runtime.NewSession("s", log)
 	r := f.runner(runtime.Options{})
 	for _, say := range []string{"one", "two"} {
-		if err := s.Leave(t.Context(), clock(), runtime.Received{From: "dave", Text: "before " + say}); err != nil {
+		if err := s.Leave(t.Context(), clock(), runtime.InboxMessage{From: "dave", Text: "before " + say}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := turn(t, r, f.agent, s, say); err != nil {
@@ -527,7 +527,7 @@ func TestCallsOfALeftTurnAreAnswered(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, ok := ev.(runtime.ToolStarted); ok {
+		if _, ok := ev.(runtime.ToolStart); ok {
 			break
 		}
 	}
@@ -573,11 +573,11 @@ func TestACrashedTurnsCallsAreAnswered(t *testing.T) {
 	f := newFixture(t, reader(), text("fine"))
 	call := runtime.ToolCall{ID: "c9", Name: "map_read", Arguments: "{}"}
 	s := runtime.NewSession("s", nil,
-		runtime.Entry{Seq: 1, Event: runtime.TurnStarted{Text: "go"}},
-		runtime.Entry{Seq: 2, Event: runtime.Answered{Calls: []runtime.ToolCall{call}}},
-		runtime.Entry{Seq: 3, Event: runtime.ToolStarted{Call: call}},
-		runtime.Entry{Seq: 4, Event: runtime.TurnStarted{Text: "still there?"}},
-		runtime.Entry{Seq: 5, Event: runtime.TurnFinished{Error: "stopped", Code: "stopped"}})
+		runtime.Entry{Seq: 1, Event: runtime.TurnStart{Text: "go"}},
+		runtime.Entry{Seq: 2, Event: runtime.ModelAnswer{Calls: []runtime.ToolCall{call}}},
+		runtime.Entry{Seq: 3, Event: runtime.ToolStart{Call: call}},
+		runtime.Entry{Seq: 4, Event: runtime.TurnStart{Text: "still there?"}},
+		runtime.Entry{Seq: 5, Event: runtime.TurnEnd{Error: "stopped", Code: "stopped"}})
 	if _, err := turn(t, f.runner(runtime.Options{}), f.agent, s, "again"); err != nil {
 		t.Fatal(err)
 	}
@@ -593,7 +593,7 @@ func TestModelFailureEndsTheTurn(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "model of agent bob: no more answers") {
 		t.Errorf("turn = %v", err)
 	}
-	if done, ok := events[len(events)-1].(runtime.TurnFinished); !ok || done.Error == "" {
+	if done, ok := events[len(events)-1].(runtime.TurnEnd); !ok || done.Error == "" {
 		t.Errorf("last event = %#v, want TurnFinished with the error", events[len(events)-1])
 	}
 }
@@ -622,7 +622,7 @@ func TestEventJSON(t *testing.T) {
 		want  string
 	}{
 		{runtime.TextDelta{Text: "a"}, `{"type":"text_delta","text":"a"}`},
-		{runtime.ToolStarted{Call: runtime.ToolCall{ID: "1", Name: "n", Arguments: "{}"}}, `{"type":"tool_started","call":{"id":"1","name":"n","arguments":"{}"}}`},
+		{runtime.ToolStart{Call: runtime.ToolCall{ID: "1", Name: "n", Arguments: "{}"}}, `{"type":"tool_started","call":{"id":"1","name":"n","arguments":"{}"}}`},
 	} {
 		got, err := runtime.EventJSON(tc.event)
 		if err != nil || string(got) != tc.want {
@@ -634,7 +634,7 @@ func TestEventJSON(t *testing.T) {
 func TestAnInboxIsBounded(t *testing.T) {
 	s := runtime.NewSession("s", nil)
 	for i := range 65 {
-		err := s.Leave(t.Context(), clock(), runtime.Received{From: "dave", Text: "x"})
+		err := s.Leave(t.Context(), clock(), runtime.InboxMessage{From: "dave", Text: "x"})
 		if (err != nil) != (i == 64) || err != nil && !strings.Contains(err.Error(), "64 messages wait") {
 			t.Fatalf("message %d: %v", i+1, err)
 		}
@@ -643,7 +643,7 @@ func TestAnInboxIsBounded(t *testing.T) {
 	if _, err := turn(t, f.runner(runtime.Options{}), f.agent, s, "go"); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Leave(t.Context(), clock(), runtime.Received{From: "dave", Text: "x"}); err != nil {
+	if err := s.Leave(t.Context(), clock(), runtime.InboxMessage{From: "dave", Text: "x"}); err != nil {
 		t.Errorf("after a turn that heard them: %v", err)
 	}
 }

@@ -9,7 +9,7 @@ const redactedInput = `{"redacted":true}`
 // operations were given, and gave.
 func (e Entry) discreet() Entry {
 	switch ev := e.Event.(type) {
-	case Answered:
+	case ModelAnswer:
 		if slices.ContainsFunc(ev.Calls, func(c ToolCall) bool { return c.Sealed }) {
 			ev.Calls = slices.Clone(ev.Calls)
 			for i := range ev.Calls {
@@ -17,12 +17,12 @@ func (e Entry) discreet() Entry {
 			}
 			e.Event = ev
 		}
-	case ToolStarted:
+	case ToolStart:
 		if ev.Call.Sealed {
 			ev.Call = ev.Call.discreet()
 			e.Event = ev
 		}
-	case ToolFinished:
+	case ToolEnd:
 		if ev.Sealed {
 			e.Event = ev.discreet()
 		}
@@ -37,7 +37,7 @@ func (c ToolCall) discreet() ToolCall {
 	return c
 }
 
-func (done ToolFinished) discreet() ToolFinished {
+func (done ToolEnd) discreet() ToolEnd {
 	if !done.Sealed {
 		return done
 	}

@@ -91,9 +91,9 @@ func NewSession(id string, log Log, past ...Entry) *Session {
 // ID names the session.
 func (s *Session) ID() string { return s.id }
 
-// said returns the conversation so far, with an estimate of its tokens. It must not
+// conversation returns the conversation so far, with an estimate of its tokens. It must not
 // be changed.
-func (s *Session) said() (messages []Message, tokens int) {
+func (s *Session) conversation() (messages []Message, tokens int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.messages[:len(s.messages):len(s.messages)], whole(s.weight)
@@ -101,7 +101,7 @@ func (s *Session) said() (messages []Message, tokens int) {
 
 // secret reports whether a secret went through the conversation.
 func (s *Session) secret() bool {
-	said, _ := s.said()
+	said, _ := s.conversation()
 	return slices.ContainsFunc(said, func(m Message) bool { return m.Sealed })
 }
 
@@ -112,7 +112,7 @@ const maxInbox = 64
 var errInbox = fmt.Errorf("%d messages wait for the agent's next turn, as many as may", maxInbox)
 
 // Leave puts a message where the next turn hears it. It starts nothing.
-func (s *Session) Leave(ctx context.Context, now time.Time, msg Received) error {
+func (s *Session) Leave(ctx context.Context, now time.Time, msg InboxMessage) error {
 	s.mu.Lock()
 	waiting := len(s.heard)
 	s.mu.Unlock()
@@ -161,9 +161,9 @@ func (s *Session) append(ctx context.Context, now time.Time, events ...Event) er
 // apply is the one place that says what an event means for the conversation.
 func (s *Session) apply(seq uint64, ev Event) {
 	switch ev := ev.(type) {
-	case TurnStarted:
+	case TurnStart:
 		s.begin(seq, ev)
-	case Answered:
+	case ModelAnswer:
 		s.spent.calls++
 		s.spent.usage = s.spent.usage.Plus(ev.Usage)
 		if ev.Text != "" || len(ev.Calls) > 0 {
@@ -174,41 +174,41 @@ func (s *Session) apply(seq uint64, ev Event) {
 			s.open = append(s.open, owed{ToolCall: call, at: tools.At{Event: seq, N: i + 1}})
 		}
 		s.measured = measure{tokens: ev.Usage.Input + ev.Usage.Output, messages: len(s.messages)}
-	case ToolStarted:
+	case ToolStart:
 		s.spent.began++
 		s.begins(ev)
-	case ToolFinished:
+	case ToolEnd:
 		s.say(seq, Message{Role: RoleTool, CallID: ev.CallID, Name: ev.Name, Text: ev.Result, Failed: ev.Outcome != ToolOK, Sealed: ev.Sealed})
 		for i, call := range s.open {
 			if call.ID == ev.CallID {
-				s.memory.called(seq, call.ToolCall, ev)
+				s.memory.noteCall(seq, call.ToolCall, ev)
 				s.open = append(s.open[:i], s.open[i+1:]...)
 				break
 			}
 		}
-	case OutputRejected:
+	case OutputRejection:
 		s.spent.rejected = ev.Try
 		s.say(seq, Message{Role: RoleUser, Text: "Your answer does not fit the required JSON Schema: " + ev.Reason +
 			"\nAnswer again, with one JSON value that fits it and nothing else."})
-	case TurnRested:
+	case TurnRest:
 		if ev.Spent != nil {
 			s.spent.metered = *ev.Spent
 		}
 		for _, w := range ev.Waits {
 			s.waits(w.CallID)
 		}
-	case Received:
+	case InboxMessage:
 		s.heard = append(s.heard, "[Message from: "+ev.From+"]\n"+Quote(ev.Text))
-	case OutcomeSaid:
-		s.heard = append(s.heard, ev.heard())
-		s.memory.told(ev)
-	case Compacted:
+	case OutcomeNote:
+		s.heard = append(s.heard, ev.forModel())
+		s.memory.noteOutcome(ev)
+	case Compaction:
 		s.spent.calls += ev.Calls
 		s.spent.usage = s.spent.usage.Plus(ev.Usage)
 		s.shorten(ev)
-	case TurnFinished:
+	case TurnEnd:
 		s.unended = false
-		s.asked(ev.Pending)
+		s.noteAsks(ev.Pending)
 		s.memory.finish(ev)
 		if ev.Code == string(fault.Interrupted) {
 			s.say(seq, Message{Role: RoleUser, Text: "[The turn above was not finished. It was " + ev.Error + "]"})
@@ -218,25 +218,25 @@ func (s *Session) apply(seq uint64, ev Event) {
 
 // begin opens a turn. A log that a crash cut short has calls without results;
 // providers refuse such a conversation, and the model must know.
-func (s *Session) begin(seq uint64, ev TurnStarted) {
+func (s *Session) begin(seq uint64, ev TurnStart) {
 	for len(s.open) > 0 {
-		s.apply(seq, s.open[0].answered(ev.Answers))
+		s.apply(seq, s.open[0].result(ev.Answers))
 	}
 	s.unended, s.spent, s.tools = true, progress{}, ev.Tools
 	for _, text := range s.heard {
 		s.say(seq, Message{Role: RoleUser, Text: text})
 	}
 	s.heard = nil
-	said := spoken(ev)
+	said := opening(ev)
 	if said != "" {
 		s.say(seq, Message{Role: RoleUser, Text: said})
 	}
 	s.memory.begin(seq, said)
 }
 
-// spoken is what starts a turn, with who says it where that is not the owner
+// opening is what starts a turn, with who says it where that is not the owner
 // in person: a model must not take another agent's word for the owner's.
-func spoken(ev TurnStarted) string {
+func opening(ev TurnStart) string {
 	if ev.From == "" || ev.Text == "" && len(ev.Answers) > 0 || strings.HasPrefix(ev.From, "did:") {
 		return ev.Text
 	}

@@ -32,8 +32,8 @@ type ending struct {
 	failed error
 }
 
-// named reports whether a model means an operation by a name.
-func named(op *tools.Operation, name string) bool {
+// isCalled reports whether a model means an operation by a name.
+func isCalled(op *tools.Operation, name string) bool {
 	return op != nil && (op.ToolName() == name || op.Name() == name || op.Path() == name)
 }
 
@@ -42,7 +42,7 @@ func named(op *tools.Operation, name string) bool {
 // is not asked, so that an agent without any capability can end its own task too.
 func (t *turn) endsTask(name string) *tools.Operation {
 	for _, op := range [...]*tools.Operation{t.agent.Complete, t.agent.Fail} {
-		if named(op, name) {
+		if isCalled(op, name) {
 			return op
 		}
 	}
@@ -68,7 +68,7 @@ func (t *turn) end(ctx context.Context, calls []ToolCall) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		done := ToolFinished{CallID: call.ID, Name: call.Name, Operation: op.Path(), Outcome: ToolFailed, Result: t.cut(tools.Explain(err))}
+		done := ToolEnd{CallID: call.ID, Name: call.Name, Operation: op.Path(), Outcome: ToolFailed, Result: t.cut(tools.Explain(err))}
 		if err := t.record(ctx, done); err != nil {
 			return err
 		}
@@ -113,17 +113,17 @@ func (t *turn) ending(ctx context.Context, op *tools.Operation, call *ToolCall) 
 }
 
 // results are those that the turn owes as it ends.
-func (t *turn) results(open []owed) []ToolFinished {
+func (t *turn) results(open []owed) []ToolEnd {
 	out := results(open)
 	for i := range out {
 		if e := t.ended; e != nil && out[i].CallID == e.call {
-			out[i] = ToolFinished{CallID: e.call, Name: out[i].Name, Operation: e.op.Path(), Outcome: ToolOK, Result: `{"ended":true}`}
+			out[i] = ToolEnd{CallID: e.call, Name: out[i].Name, Operation: e.op.Path(), Outcome: ToolOK, Result: `{"ended":true}`}
 		}
 	}
 	return out
 }
 
 // result is how the turn ends by the call that ended its task.
-func (e *ending) result() (TurnFinished, error) {
-	return TurnFinished{Text: e.text, Output: e.output}, e.failed
+func (e *ending) result() (TurnEnd, error) {
+	return TurnEnd{Text: e.text, Output: e.output}, e.failed
 }

@@ -94,7 +94,7 @@ func TestRequestsKnowTheirSize(t *testing.T) {
 		}
 	}
 	says("Grüße. " + filler)
-	if err := s.Leave(t.Context(), clock(), runtime.Received{From: "bob", Text: "Ça va?"}); err != nil {
+	if err := s.Leave(t.Context(), clock(), runtime.InboxMessage{From: "bob", Text: "Ça va?"}); err != nil {
 		t.Fatal(err)
 	}
 	says("Read it.")

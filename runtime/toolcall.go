@@ -52,7 +52,7 @@ func (t *turn) callOthers(ctx context.Context, calls []ToolCall) error {
 	}
 	for _, batch := range batches {
 		for _, w := range batch {
-			if err := t.record(ctx, ToolStarted{Call: w.ToolCall, Idempotent: w.op == nil || w.op.Repeatable()}); err != nil {
+			if err := t.record(ctx, ToolStart{Call: w.ToolCall, Idempotent: w.op == nil || w.op.Repeatable()}); err != nil {
 				return err
 			}
 		}
@@ -65,19 +65,19 @@ func (t *turn) callOthers(ctx context.Context, calls []ToolCall) error {
 
 func (t *turn) callBatch(whole context.Context, batch []wish) (failed error) {
 	if len(batch) == 1 {
-		if err := t.called(whole, t.callTool(whole, &batch[0])); err != nil {
+		if err := t.recordCall(whole, t.callTool(whole, &batch[0])); err != nil {
 			return err
 		}
-		return t.rested()
+		return t.restError()
 	}
 	ctx, cancel := context.WithCancel(whole)
 	var work sync.WaitGroup
 	defer work.Wait()
 	defer cancel()
 	places := make(chan struct{}, t.opts.ToolsAtOnce)
-	done := make([]chan ToolFinished, len(batch))
+	done := make([]chan ToolEnd, len(batch))
 	for i := range batch {
-		done[i] = make(chan ToolFinished, 1)
+		done[i] = make(chan ToolEnd, 1)
 		work.Go(func() {
 			places <- struct{}{}
 			defer func() { <-places }()
@@ -85,20 +85,20 @@ func (t *turn) callBatch(whole context.Context, batch []wish) (failed error) {
 		})
 	}
 	for i := range batch {
-		if err := t.called(whole, <-done[i]); err != nil && failed == nil {
+		if err := t.recordCall(whole, <-done[i]); err != nil && failed == nil {
 			failed = err
 			cancel()
 		}
 	}
 	if failed == nil {
-		failed = t.rested()
+		failed = t.restError()
 	}
 	return failed
 }
 
-// called records a result. Of a call that did not succeed while the turn was
+// recordCall records a result. Of a call that did not succeed while the turn was
 // stopped it is not known what it did; one that did has its result all the same.
-func (t *turn) called(ctx context.Context, done ToolFinished) error {
+func (t *turn) recordCall(ctx context.Context, done ToolEnd) error {
 	stopped := ctx.Err()
 	switch {
 	case done.Outcome == "":
@@ -114,11 +114,11 @@ func (t *turn) called(ctx context.Context, done ToolFinished) error {
 // callTool takes one wish of the model to the gate. Whatever comes of it is told
 // to the model: also of a panic that the gate does not see, where an error that
 // the tool returned panics when it is asked what it says.
-func (t *turn) callTool(ctx context.Context, w *wish) (done ToolFinished) {
-	done = ToolFinished{CallID: w.ID, Name: w.Name}
+func (t *turn) callTool(ctx context.Context, w *wish) (done ToolEnd) {
+	done = ToolEnd{CallID: w.ID, Name: w.Name}
 	call := telemetry.ToolCall{ID: w.ID, Arguments: w.Arguments}
 	if w.op != nil { // a name that no tool has is the model's text
-		done.Operation, done.Sealed = w.op.Path(), w.op.Sealed()
+		done.Operation, done.Sealed = w.op.Path(), w.op.IsSealed()
 		call.Name, call.Operation = w.op.ToolName(), done.Operation
 	}
 	ctx, end := t.span.StartToolCall(ctx, call)
@@ -161,10 +161,10 @@ func (t *turn) callTool(ctx context.Context, w *wish) (done ToolFinished) {
 	return done
 }
 
-// Unrecorded is the result of a call whose outcome could not be recorded, and why not:
+// WithoutRecord is the result of a call whose outcome could not be recorded, and why not:
 // nobody is told more of it.
-func (done ToolFinished) Unrecorded(why error) ToolFinished {
-	done.Outcome, done.Result = ToolUnknown, string(tools.Explain(tools.Unrecorded(done.Operation, nil, why)))
+func (done ToolEnd) WithoutRecord(why error) ToolEnd {
+	done.Outcome, done.Result = ToolUnknown, string(tools.Explain(tools.UnknownOutcome(done.Operation, nil, why)))
 	return done.discreet()
 }
 
@@ -187,7 +187,7 @@ func (r *Runner) invoke(ctx context.Context, auth tools.Authority, inv tools.Inv
 // capabilities gets its denial, and the ledger its row.
 func (t *turn) tool(name string) (*tools.Operation, error) {
 	for _, op := range t.agent.Tools {
-		if named(op, name) {
+		if isCalled(op, name) {
 			return op, nil
 		}
 	}
@@ -206,7 +206,7 @@ func (t *turn) tool(name string) (*tools.Operation, error) {
 // cut keeps a tool's result within the limit, and says so when it does not fit.
 func (r *Runner) cut(raw json.RawMessage) string {
 	text := string(raw[:min(len(raw), r.opts.MaxToolResult)])
-	for encoded(text) > maxEncoded {
+	for jsonSize(text) > maxEncoded {
 		text = text[:len(text)/2]
 	}
 	if len(text) == len(raw) {

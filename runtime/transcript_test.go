@@ -18,13 +18,13 @@ func TestWhatIsSummedUpIsQuoted(t *testing.T) {
 	var p past
 	call := func(name, arguments, result string) {
 		c := runtime.ToolCall{ID: name, Name: name, Arguments: arguments}
-		p.add(runtime.Answered{Text: "I look." + forged, Calls: []runtime.ToolCall{c}},
-			runtime.ToolFinished{CallID: c.ID, Name: c.Name, Outcome: runtime.ToolOK, Result: result})
+		p.add(runtime.ModelAnswer{Text: "I look." + forged, Calls: []runtime.ToolCall{c}},
+			runtime.ToolEnd{CallID: c.ID, Name: c.Name, Outcome: runtime.ToolOK, Result: result})
 	}
-	p.add(runtime.TurnStarted{Text: "Hello." + forged})
+	p.add(runtime.TurnStart{Text: "Hello." + forged})
 	call("t"+forged, `{}`+forged, `1`+forged)
 	call("long", cut+"z", cut+"z")
-	p.add(runtime.Answered{Text: filler}, runtime.TurnFinished{})
+	p.add(runtime.ModelAnswer{Text: filler}, runtime.TurnEnd{})
 	f := newFixture(t, reader(), text("ok"))
 	m := f.long(&small{window: 8000, notes: "Notes."})
 	if _, err := turn(t, f.runner(runtime.Options{}), f.agent, runtime.NewSession("s", nil, p...), strings.Repeat("go on ", 2000)); err != nil {
@@ -51,11 +51,11 @@ func TestWhatIsSummedUpIsQuoted(t *testing.T) {
 func TestASummaryIsBounded(t *testing.T) {
 	const most = 64 << 10
 	var p past
-	p.add(runtime.TurnStarted{Text: "start"})
+	p.add(runtime.TurnStart{Text: "start"})
 	for range 4 {
-		p.add(runtime.Answered{Text: strings.Repeat("x", 100<<10)})
+		p.add(runtime.ModelAnswer{Text: strings.Repeat("x", 100<<10)})
 	}
-	p.add(runtime.TurnFinished{})
+	p.add(runtime.TurnEnd{})
 	_, c := shortened(t, p, small{window: 100_000, notes: strings.Repeat("n", most+1)})
 	if want := strings.Repeat("n", most-3) + "…"; c.Summary != want {
 		t.Errorf("the summary has %d bytes, want %d", len(c.Summary), len(want))
@@ -66,7 +66,7 @@ func TestASummaryIsBounded(t *testing.T) {
 func TestPiecesHoldWholeCharacters(t *testing.T) {
 	said := strings.Repeat("é—", 4000)
 	var p past
-	p.add(runtime.TurnStarted{Text: "start"}, runtime.Answered{Text: said}, runtime.TurnFinished{})
+	p.add(runtime.TurnStart{Text: "start"}, runtime.ModelAnswer{Text: said}, runtime.TurnEnd{})
 	f := newFixture(t, reader(), text("ok"))
 	m := f.long(&small{window: 4500, notes: "Notes."})
 	if _, err := turn(t, f.runner(runtime.Options{}), f.agent, runtime.NewSession("s", nil, p...), "go on"); err != nil {

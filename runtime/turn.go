@@ -40,7 +40,7 @@ type Say struct {
 // Turn runs one turn of the agent in the session: it asks the model, runs the
 // tools that the model asks for through the gate, and goes on until the model
 // answers. The sequence yields what happens while it happens. A turn that
-// fails ends with its error, after a [TurnFinished] that carries it too.
+// fails ends with its error, after a [TurnEnd] that carries it too.
 // Leaving the loop early stops the turn. The session can go on after any end.
 func (r *Runner) Turn(ctx context.Context, a *Agent, s *Session, say Say) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
@@ -56,7 +56,7 @@ func (r *Runner) Turn(ctx context.Context, a *Agent, s *Session, say Say) iter.S
 			}
 		}
 		var err error
-		if say.Answers, err = s.expected(say.Answers); err != nil {
+		if say.Answers, err = s.match(say.Answers); err != nil {
 			yield(nil, err)
 			return
 		}
@@ -74,7 +74,7 @@ func (r *Runner) drive(ctx context.Context, a *Agent, s *Session, say *Say, yiel
 	defer cancel()
 	t := &turn{Runner: r, agent: a, session: s, yield: yield, cancel: cancel}
 	ctx = t.tally.below(ctx)
-	ctx = t.observed(ctx)
+	ctx = t.observe(ctx)
 	final, err := t.run(ctx, say)
 	whole := context.WithoutCancel(ctx)
 	if !t.pause(whole, ctx.Err() != nil, err) {
@@ -97,22 +97,22 @@ type turn struct {
 	got     assembly // of the answer that is made
 	brief   *Briefing
 	span    *telemetry.TurnSpan
-	ended   *ending // by a call; nil where none has ended the task
-	client  []Tool  // of whoever talks
-	pending []Asked // calls that are left to whoever talks
+	ended   *ending      // by a call; nil where none has ended the task
+	client  []Tool       // of whoever talks
+	pending []ClientCall // calls that are left to whoever talks
 
 	waitMu  sync.Mutex
 	waiting []Wait // calls that go on later
 }
 
 // run runs the turn; one that goes on has nothing said.
-func (t *turn) run(ctx context.Context, say *Say) (final TurnFinished, err error) {
-	var known *Answered
+func (t *turn) run(ctx context.Context, say *Say) (final TurnEnd, err error) {
+	var known *ModelAnswer
 	rejected := 0
 	if say == nil {
 		known, rejected, err = t.resume(ctx)
 	} else {
-		err = t.record(ctx, TurnStarted{Agent: t.agent.ID, Session: t.session.id, From: say.From, Text: say.Text, Tools: say.Tools, Answers: say.Answers})
+		err = t.record(ctx, TurnStart{Agent: t.agent.ID, Session: t.session.id, From: say.From, Text: say.Text, Tools: say.Tools, Answers: say.Answers})
 	}
 	if err != nil {
 		return final, err
@@ -132,9 +132,9 @@ func (t *turn) run(ctx context.Context, say *Say) (final TurnFinished, err error
 			return t.ended.result()
 		}
 		if len(t.pending) > 0 {
-			return TurnFinished{Text: t.session.lastSaid(), Pending: t.pending}, nil
+			return TurnEnd{Text: t.session.lastText(), Pending: t.pending}, nil
 		}
-		var answer Answered
+		var answer ModelAnswer
 		if known != nil {
 			answer, known = *known, nil
 		} else if answer, err = t.ask(ctx, entries); err != nil {
@@ -156,7 +156,7 @@ func (t *turn) run(ctx context.Context, say *Say) (final TurnFinished, err error
 			return final, nil
 		}
 		rejected++
-		if err := t.record(ctx, OutputRejected{Reason: value.Cut(reason.Error(), maxWhy), Try: rejected, Tries: t.opts.OutputTries}); err != nil {
+		if err := t.record(ctx, OutputRejection{Reason: value.Cut(reason.Error(), maxWhy), Try: rejected, Tries: t.opts.OutputTries}); err != nil {
 			return final, err
 		}
 		if rejected == t.opts.OutputTries {
@@ -167,10 +167,10 @@ func (t *turn) run(ctx context.Context, say *Say) (final TurnFinished, err error
 
 // ask asks the model, and shortens the conversation where it does not fit the
 // model's window.
-func (t *turn) ask(ctx context.Context, entries []prompt.ContextEntry) (answer Answered, err error) {
+func (t *turn) ask(ctx context.Context, entries []prompt.ContextEntry) (answer ModelAnswer, err error) {
 	for try := 0; ; try++ {
 		if t.brief, err = t.refresh(ctx, t.brief, t.agent, entries); err != nil {
-			return Answered{}, err
+			return ModelAnswer{}, err
 		}
 		req := t.request()
 		mayFit, full := t.full(ctx, req)
@@ -179,7 +179,7 @@ func (t *turn) ask(ctx context.Context, entries []prompt.ContextEntry) (answer A
 				return answer, t.record(ctx, answer)
 			}
 			if mayFit = false; !errors.Is(full, ErrWindow) || t.shown {
-				return Answered{}, full
+				return ModelAnswer{}, full
 			}
 		}
 		err := errLast
@@ -190,19 +190,19 @@ func (t *turn) ask(ctx context.Context, entries []prompt.ContextEntry) (answer A
 		case err == nil:
 			continue
 		case !errors.Is(err, ErrWindow):
-			return Answered{}, err
+			return ModelAnswer{}, err
 		case !mayFit:
-			return Answered{}, fmt.Errorf("%w: %w", full, err)
+			return ModelAnswer{}, fmt.Errorf("%w: %w", full, err)
 		}
 		if answer, err = t.generate(ctx, req, true); err != nil {
-			return Answered{}, err
+			return ModelAnswer{}, err
 		}
 		return answer, t.record(ctx, answer)
 	}
 }
 
 func (t *turn) request() *Request {
-	said, tokens := t.session.said()
+	said, tokens := t.session.conversation()
 	req := &Request{System: t.brief.System, Tools: append(t.brief.Tools, t.client...), Messages: said, asker: t.agent.Authority.Who}
 	if t.agent.Output != nil {
 		req.Output = t.agent.Output.JSON()
@@ -213,16 +213,16 @@ func (t *turn) request() *Request {
 
 // generate makes one model call and assembles the answer from its pieces. It
 // is the only place that asks a model.
-func (t *turn) generate(ctx context.Context, req *Request, visible bool) (Answered, error) {
+func (t *turn) generate(ctx context.Context, req *Request, visible bool) (ModelAnswer, error) {
 	if t.calls == t.opts.MaxModelCalls {
-		return Answered{}, fmt.Errorf("%w (%d): raise limits.model_calls where a turn needs more", errModelCalls, t.opts.MaxModelCalls)
+		return ModelAnswer{}, fmt.Errorf("%w (%d): raise limits.model_calls where a turn needs more", errModelCalls, t.opts.MaxModelCalls)
 	}
 	if err := t.session.flush(ctx); err != nil {
-		return Answered{}, err
+		return ModelAnswer{}, err
 	}
 	defer t.session.asks(nil)
 	if !t.session.asks(t.cancel) {
-		return Answered{}, new(RestError)
+		return ModelAnswer{}, new(RestError)
 	}
 	t.calls++
 	t.shown = false
@@ -236,29 +236,29 @@ func (t *turn) generate(ctx context.Context, req *Request, visible bool) (Answer
 	}
 	for i := range answer.Calls {
 		op, err := t.tool(answer.Calls[i].Name)
-		answer.Calls[i].Sealed = err == nil && op.Sealed()
+		answer.Calls[i].Sealed = err == nil && op.IsSealed()
 		answer.Calls[i].Client = t.isClients(answer.Calls[i].Name)
 	}
-	span.End(ctx, t.observedAnswer(span, req, &answer), err)
+	span.End(ctx, t.traceAnswer(span, req, &answer), err)
 	t.usage = t.usage.Plus(answer.Usage)
-	if refused, ok := errors.AsType[Unasked](err); ok && refused.Unasked() && !got.came {
+	if refused, ok := errors.AsType[NoCallError](err); ok && refused.IsNoCall() && !got.came {
 		t.calls--
 	} else {
 		t.tally.add(answer.Usage)
 	}
 	if err != nil {
 		if t.session.parks() && ctx.Err() != nil {
-			return Answered{}, new(RestError) // it is asked again
+			return ModelAnswer{}, new(RestError) // it is asked again
 		}
 		if ctx.Err() == nil {
 			err = &ModelError{err}
 		}
 		if visible && ctx.Err() != nil && answer.Text != "" {
 			// Who stopped it has read this much, and may speak of it.
-			said := Answered{Text: answer.Text, Usage: answer.Usage, Finish: finishStopped, Model: answer.Model}
+			said := ModelAnswer{Text: answer.Text, Usage: answer.Usage, Finish: finishStopped, Model: answer.Model}
 			err = errors.Join(err, t.session.append(context.WithoutCancel(ctx), t.opts.Now(), said))
 		}
-		return Answered{}, err
+		return ModelAnswer{}, err
 	}
 	return answer, nil
 }
@@ -316,7 +316,7 @@ func (t *turn) show(chunk Chunk) {
 		t.emit(UsageDelta{chunk.Usage.Sane()})
 	}
 	if d := chunk.Delay; d != nil {
-		t.emit(ModelDelayed{Reason: d.Reason, Wait: d.Wait.Milliseconds(), Model: d.Next, Try: d.Try, Tries: d.Tries})
+		t.emit(ModelDelay{Reason: d.Reason, Wait: d.Wait.Milliseconds(), Model: d.Next, Try: d.Try, Tries: d.Tries})
 	}
 }
 
@@ -366,8 +366,8 @@ func (t *turn) emit(ev Event) {
 }
 
 // finish closes the turn in the log, whatever ended it.
-func (t *turn) finish(ctx context.Context, final TurnFinished, err error) {
-	open := t.results(slices.DeleteFunc(t.session.unanswered(), func(o owed) bool { return isAsked(final.Pending, o.ID) }))
+func (t *turn) finish(ctx context.Context, final TurnEnd, err error) {
+	open := t.results(slices.DeleteFunc(t.session.debts(), func(o owed) bool { return isAsked(final.Pending, o.ID) }))
 	final.Calls, final.Usage = t.calls, t.usage
 	if all := t.tally.total(); all.Calls > t.calls {
 		caused := all

@@ -6,7 +6,7 @@ import "usher/caps/value"
 // time that encoding/json would.
 func write(w *value.Writer, name string, ev Event) error {
 	switch ev := ev.(type) {
-	case TurnStarted:
+	case TurnStart:
 		if ev.Tools != nil || ev.Answers != nil {
 			return w.Any(name, ev)
 		}
@@ -15,7 +15,7 @@ func write(w *value.Writer, name string, ev Event) error {
 		w.Text("session", ev.Session)
 		w.Some("from", ev.From)
 		w.Text("text", ev.Text)
-	case Answered:
+	case ModelAnswer:
 		w.Begin(name)
 		w.Some("text", ev.Text)
 		w.List("calls", len(ev.Calls), func(i int) { writeCall(w, &ev.Calls[i]) })
@@ -23,13 +23,13 @@ func write(w *value.Writer, name string, ev Event) error {
 		writeUsage(w, &ev.Usage)
 		w.Some("finish", ev.Finish)
 		w.Some("model", ev.Model)
-	case ToolStarted:
+	case ToolStart:
 		w.Begin(name)
 		w.Begin("call")
 		writeCall(w, &ev.Call)
 		w.End()
 		w.Mark("idempotent", ev.Idempotent)
-	case ToolFinished:
+	case ToolEnd:
 		w.Begin(name)
 		w.Text("callId", ev.CallID)
 		w.Text("name", ev.Name)
@@ -37,7 +37,7 @@ func write(w *value.Writer, name string, ev Event) error {
 		w.Text("outcome", ev.Outcome)
 		w.Text("result", ev.Result)
 		w.Mark("sealed", ev.Sealed)
-	case TurnFinished:
+	case TurnEnd:
 		if ev.Output != nil || ev.Caused != nil || ev.Pending != nil {
 			return w.Any(name, ev)
 		}

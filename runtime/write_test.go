@@ -26,16 +26,16 @@ func TestEventsAreWrittenAsEncoded(t *testing.T) {
 		usage := func() runtime.Usage {
 			return runtime.Usage{Input: n(), Output: n(), CacheRead: n(), CacheWrite: n(), Cost: int64(n())}
 		}
-		end := runtime.TurnFinished{Text: say(), Error: say(), Code: say(), Calls: n(), Usage: usage()}
+		end := runtime.TurnEnd{Text: say(), Error: say(), Code: say(), Calls: n(), Usage: usage()}
 		if n() > 1 {
 			end.Output, end.Caused = json.RawMessage(`{"a":[]}`), &runtime.Spending{Calls: n(), Usage: usage()}
 		}
 		for _, ev := range []runtime.Event{
-			runtime.TurnStarted{Agent: say(), Session: say(), From: say(), Text: say()},
-			runtime.Answered{Text: say(), Calls: calls.Draw(t, "calls"), Reasoning: say(), Usage: usage(), Finish: say(), Model: say()},
-			runtime.ToolStarted{Call: runtime.ToolCall{ID: say(), Name: say(), Arguments: say()}},
-			runtime.ToolFinished{CallID: say(), Name: say(), Operation: say(), Outcome: say(), Result: say(), Sealed: n() > 1},
-			runtime.Received{From: say(), Text: say()},
+			runtime.TurnStart{Agent: say(), Session: say(), From: say(), Text: say()},
+			runtime.ModelAnswer{Text: say(), Calls: calls.Draw(t, "calls"), Reasoning: say(), Usage: usage(), Finish: say(), Model: say()},
+			runtime.ToolStart{Call: runtime.ToolCall{ID: say(), Name: say(), Arguments: say()}},
+			runtime.ToolEnd{CallID: say(), Name: say(), Operation: say(), Outcome: say(), Result: say(), Sealed: n() > 1},
+			runtime.InboxMessage{From: say(), Text: say()},
 			end,
 		} {
 			want, err := value.Encode(ev)

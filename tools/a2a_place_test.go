@@ -11,7 +11,7 @@ import (
 // One agent elsewhere has one spelling as a resource: who is denied it is not let through under
 // another name of its server.
 func TestAnAgentElsewhereHasOneName(t *testing.T) {
-	var declared caps.Declared
+	var declared caps.Declaration
 	if err := json.Unmarshal([]byte(`[{"with":"https://","can":"a2a"},{"with":"https://bank.example","can":"*","deny":true},{"with":"https://1.2.3.4","can":"*","deny":true}]`), &declared); err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +37,7 @@ func TestAnAgentElsewhereHasOneName(t *testing.T) {
 				got = "refused"
 			default:
 				for _, need := range needs {
-					if !set.Check(need).Allowed() {
+					if !set.Check(need).IsAllowed() {
 						got = "denied"
 					}
 				}

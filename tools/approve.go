@@ -16,16 +16,16 @@ type Approvals interface {
 	// names the request that nobody has answered yet, which Answer files where there is
 	// none; any other error says why the call is not to be made.
 	Answer(ctx context.Context, r *Ruling, at At) (*Grant, error)
-	// Granted returns the id of the answer by which a person has given whoever auth is, for
+	// FindGrant returns the id of the answer by which a person has given whoever auth is, for
 	// the task at hand, what need requires; "" for none.
-	Granted(ctx context.Context, auth Authority, need caps.Request) (approval string, err error)
-	// Begun is what is written with the decision on a call that an answer of Granted lets
+	FindGrant(ctx context.Context, auth Authority, need caps.Request) (approval string, err error)
+	// Begin is what is written with the decision on a call that an answer of FindGrant lets
 	// through.
-	Begun(ctx context.Context, auth Authority, at At, approval string) (*Grant, error)
-	// Missing asks a person for what a call needs and its maker does not hold, where the
+	Begin(ctx context.Context, auth Authority, at At, approval string) (*Grant, error)
+	// AskFor asks a person for what a call needs and its maker does not hold, where the
 	// maker is to ask: a [*WaitError] names the request. Otherwise told is what was
 	// answered, in a sentence; "" where nobody was asked.
-	Missing(ctx context.Context, r *Ruling, need caps.Request, at At) (told string, err error)
+	AskFor(ctx context.Context, r *Ruling, need caps.Request, at At) (told string, err error)
 }
 
 // Grant is the answer by which one call may be made. What it expects and puts is
@@ -43,19 +43,19 @@ func (g *Gate) grant(ctx context.Context, r *Ruling, f *decision, held caps.Set)
 	if g.opts.Approvals == nil || r.auth.Life() == "" || f.Possible() {
 		return
 	}
-	approval, err := g.opts.Approvals.Granted(ctx, r.auth, need)
+	approval, err := g.opts.Approvals.FindGrant(ctx, r.auth, need)
 	if err != nil || approval == "" {
 		return
 	}
-	if given, ok := g.given(r, held, need); ok {
+	if given, ok := g.withGrants(r, held, need); ok {
 		f.Decision, r.granted = given, approval
 	}
 }
 
-// given is the decision on a requirement where its maker was given what it needs, beside
+// withGrants returns the decision on a requirement where its maker was given what it needs, beside
 // what is held. ok is false where that cannot be given: who may do nothing at all, such as
 // who is suspended, is given nothing, and what is denied expressly stays so.
-func (g *Gate) given(r *Ruling, held caps.Set, need caps.Request) (d caps.Decision, ok bool) {
+func (g *Gate) withGrants(r *Ruling, held caps.Set, need caps.Request) (d caps.Decision, ok bool) {
 	if held.IsEmpty() || !need.HasResource() || need.HandsOn() || need.Err() != nil {
 		return d, false
 	}
@@ -71,12 +71,12 @@ func (g *Gate) given(r *Ruling, held caps.Set, need caps.Request) (d caps.Decisi
 		}
 		d = d.Settle(facts)
 	}
-	return d, d.Allowed()
+	return d, d.IsAllowed()
 }
 
-// missing asks a person for what a denied call lacks, where its maker is to ask. Where it lacks
+// requestGrant asks a person for what a denied call lacks, where its maker is to ask. Where it lacks
 // more, which nobody can give, no answer would let it through, and nobody is asked.
-func (g *Gate) missing(ctx context.Context, r *Ruling, at At, denied error) error {
+func (g *Gate) requestGrant(ctx context.Context, r *Ruling, at At, denied error) error {
 	i := slices.IndexFunc(r.found, func(f decision) bool { return f.unmet })
 	if i < 0 || g.opts.Approvals == nil || r.op == nil || r.auth.Life() == "" || at.In(r.auth.Run()) == "" {
 		return denied
@@ -86,12 +86,12 @@ func (g *Gate) missing(ctx context.Context, r *Ruling, at At, denied error) erro
 	if f.Possible() {
 		return denied
 	}
-	for need := range r.Lacking() {
-		if _, ok := g.given(r, held, need); !ok {
+	for need := range r.Gaps() {
+		if _, ok := g.withGrants(r, held, need); !ok {
 			return denied
 		}
 	}
-	told, err := g.opts.Approvals.Missing(ctx, r, f.Request(), at)
+	told, err := g.opts.Approvals.AskFor(ctx, r, f.Request(), at)
 	if wait, waits := errors.AsType[*WaitError](err); waits {
 		r.guard = &guardError{operation: r.op.path, verdict: Asked, why: f.Request().String() + " is not among the capabilities", approval: wait.Approval}
 		r.denial, r.reason = nil, ""
@@ -105,13 +105,13 @@ func (g *Gate) missing(ctx context.Context, r *Ruling, at At, denied error) erro
 	return denied
 }
 
-// answered asks whether a person has allowed what the gate would have to ask.
-func (g *Gate) answered(ctx context.Context, r *Ruling, at At, err error) error {
+// consult asks whether a person has allowed what the gate would have to ask.
+func (g *Gate) consult(ctx context.Context, r *Ruling, at At, err error) error {
 	switch {
 	case r.denial != nil:
-		return g.missing(ctx, r, at, err)
+		return g.requestGrant(ctx, r, at, err)
 	case err == nil && r.granted != "":
-		r.grant, err = g.opts.Approvals.Begun(ctx, r.auth, at, r.granted)
+		r.grant, err = g.opts.Approvals.Begin(ctx, r.auth, at, r.granted)
 		return err
 	}
 	if r.guard == nil || r.guard.verdict != Asked || g.opts.Approvals == nil || !errors.Is(err, r.guard) { // the last: what is unfit is nothing to ask about
@@ -124,7 +124,7 @@ func (g *Gate) answered(ctx context.Context, r *Ruling, at At, err error) error 
 	}
 	if fault.Of(refusal) == fault.Refused {
 		r.guard = &guardError{operation: r.op.path, verdict: Denied, why: refusal.Error()}
-		if told, ok := errors.AsType[fault.Detailed](refusal); ok {
+		if told, ok := errors.AsType[fault.Detailer](refusal); ok {
 			r.guard.details = told.Details()
 		}
 		return r.guard

@@ -34,7 +34,7 @@ type lineage struct {
 	proofs []*ucan.Link
 
 	memo   atomic.Pointer[liveSet]
-	called atomic.Pointer[called]
+	called atomic.Pointer[callMemo]
 	json   atomic.Pointer[[]byte]
 }
 
@@ -168,8 +168,8 @@ func (a Authority) InPerson() bool {
 	return a.Actor() == "" && !a.trail.Relayed && len(a.Via()) == 0 && len(a.Bound().Lives) == 0
 }
 
-// Unbounded reports whether the owner makes a call in person, and nothing bounds them.
-func (a Authority) Unbounded() bool {
+// IsUnbounded reports whether the owner makes a call in person, and nothing bounds them.
+func (a Authority) IsUnbounded() bool {
 	return a.InPerson() && a.line().mint != nil && a.Bound().IsZero()
 }
 
@@ -243,9 +243,9 @@ func (a Authority) Narrow(set caps.Set) Authority {
 	})
 }
 
-// WrittenBy returns the authority reduced to what others may do too, such as the
+// WithAuthors returns the authority reduced to what others may do too, such as the
 // authors of a stored program.
-func (a Authority) WrittenBy(authors Bound) Authority {
+func (a Authority) WithAuthors(authors Bound) Authority {
 	if authors.IsZero() {
 		return a
 	}
@@ -262,10 +262,10 @@ func (a Authority) WithProofs(tokens ...*ucan.Link) Authority {
 	return a
 }
 
-// CalledBy returns the authority of an agent that caller asked: within the
+// ByCaller returns the authority of an agent that caller asked: within the
 // caller's own, as both are at each call, unless the agent acts on its own. The
 // trail of the caller goes on, and so does its meter.
-func (a Authority) CalledBy(caller Authority, own bool) Authority {
+func (a Authority) ByCaller(caller Authority, own bool) Authority {
 	if !a.valid(a.line().mint) || !caller.valid(a.mint) {
 		return Authority{}
 	}
@@ -277,15 +277,15 @@ func (a Authority) CalledBy(caller Authority, own bool) Authority {
 		if own {
 			proofs = nil
 		}
-		last = &called{by: caller.lineage, own: own, made: newLineage(a.mint, a.owner, chain, proofs)}
+		last = &callMemo{by: caller.lineage, own: own, made: newLineage(a.mint, a.owner, chain, proofs)}
 		a.called.Store(last)
 	}
-	return Authority{lineage: last.made, trail: caller.trail, meter: caller.meter}.metered()
+	return Authority{lineage: last.made, trail: caller.trail, meter: caller.meter}.withMeter()
 }
 
-// called is what [Authority.CalledBy] made last of an agent's lineage: most
+// callMemo is what [Authority.ByCaller] made last of an agent's lineage: most
 // agents have one caller, and what is known of their capabilities stays known.
-type called struct {
+type callMemo struct {
 	by, made *lineage
 	own      bool
 }
@@ -304,14 +304,14 @@ func (a Authority) InSession(id string) Authority {
 	return a
 }
 
-// ProvedUntil returns the same authority for a caller whose proof of who they are ends then.
-func (a Authority) ProvedUntil(end time.Time) Authority {
+// WithProofEnd returns the same authority for a caller whose proof of who they are ends then.
+func (a Authority) WithProofEnd(end time.Time) Authority {
 	a.trail.Until = end.Unix()
 	return a
 }
 
-// Proved is until when who called first has proved who they are; zero is for good.
-func (a Authority) Proved() time.Time {
+// ProofEnd is until when who called first has proved who they are; zero is for good.
+func (a Authority) ProofEnd() time.Time {
 	if a.trail.Until == 0 {
 		return time.Time{}
 	}
@@ -327,11 +327,11 @@ func (a Authority) Borne(proof string) Authority {
 // Bearer names the proof by which who called first came; empty where nobody looked at any.
 func (a Authority) Bearer() string { return a.trail.Bearer }
 
-// ChargedTo returns the same authority for what a call starts whose authority is by: it is
+// ChargeTo returns the same authority for what a call starts whose authority is by: it is
 // charged as that call is, and lies as deep.
-func (a Authority) ChargedTo(by Authority) Authority {
+func (a Authority) ChargeTo(by Authority) Authority {
 	a.trail.Depth, a.meter = max(a.trail.Depth, by.trail.Depth), by.meter
-	return a.metered()
+	return a.withMeter()
 }
 
 // InTurn returns the same authority for the calls of a turn, which the actor
@@ -339,13 +339,13 @@ func (a Authority) ChargedTo(by Authority) Authority {
 func (a Authority) InTurn(key string) Authority {
 	a.trail.Turns = append(slices.Clone(a.trail.Turns), key)
 	a.trail.Inner = false // Relayed stays: it is about who began
-	return a.metered()
+	return a.withMeter()
 }
 
-// Relayed returns the same authority for calls that a program makes for its owner, as a model
+// AsRelay returns the same authority for calls that a program makes for its owner, as a model
 // says that it should: nothing in them is the word of a person, and sealed operations do not
 // answer them.
-func (a Authority) Relayed() Authority {
+func (a Authority) AsRelay() Authority {
 	a.trail.Relayed, a.trail.Inner = true, true
 	return a
 }
@@ -357,23 +357,23 @@ func (a Authority) AsInner() Authority {
 	return a
 }
 
-// Fired returns the authority of a schedule for what comes of it when it fires: calls
+// ForSchedule returns the authority of a schedule for what comes of it when it fires: calls
 // that no actor makes itself, recorded under the schedule, and a tree of their own.
 // Where by is not zero, somebody triggers it: then they belong to by's tree, and by
 // bounds them too.
-func (a Authority) Fired(schedule string, by Authority) Authority {
+func (a Authority) ForSchedule(schedule string, by Authority) Authority {
 	relayed := a.trail.Relayed || by.trail.Relayed // whoever had it scheduled was no person, and so is what fires
 	a.trail, a.meter = by.trail, by.meter
 	a.trail.Schedule, a.trail.Inner, a.trail.Relayed = schedule, true, relayed
-	return a.WrittenBy(by.Bound()).metered()
+	return a.WithAuthors(by.Bound()).withMeter()
 }
 
 // Within reports whether the turn of the key waits for the authority's calls.
 func (a Authority) Within(turn string) bool { return slices.Contains(a.trail.Turns, turn) }
 
-// metered returns the authority with the meter of its call tree, which begins
+// withMeter returns the authority with the meter of its call tree, which begins
 // here where there is none.
-func (a Authority) metered() Authority {
+func (a Authority) withMeter() Authority {
 	if a.meter == nil && a.lineage != nil && a.mint != nil {
 		a.meter = NewMeter(a.mint.limits)
 	}

@@ -62,10 +62,10 @@ func (b Bound) live(ctx context.Context, lives Lives, owner ucan.DID) caps.Set {
 		if held.IsEmpty() {
 			return caps.Set{}
 		}
-		set = set.Intersect(held.SeenBy(owner.String(), principal.String()))
+		set = set.Intersect(held.AsSeenBy(owner.String(), principal.String()))
 	}
 	for _, n := range b.Within {
-		set = set.Intersect(n.Caps.SeenBy(owner.String(), n.As.String()))
+		set = set.Intersect(n.Caps.AsSeenBy(owner.String(), n.As.String()))
 	}
 	return set
 }

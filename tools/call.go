@@ -33,8 +33,8 @@ type ticket struct {
 	Ruling
 	gate   *Gate
 	at     At
-	key    string  // that the caller gave
-	opened *opened // nil where the input has no handles
+	key    string     // that the caller gave
+	opened *secretSet // nil where the input has no handles
 }
 
 // nobodys is the ticket of the zero Call: its gate, which has no mint, lets nobody in.
@@ -117,12 +117,12 @@ func (c Call) Check(need caps.Request) *caps.Denial {
 		d = d.Settle(facts)
 	}
 	switch {
-	case d.Asked() && t.guard == nil && t.grant == nil:
+	case d.IsAsk() && t.guard == nil && t.grant == nil:
 		return &caps.Denial{
 			Operation: t.op.path, Ability: need.Ability(), Resource: need.Resource().String(), Capabilities: set,
 			Why: "A person has to allow it first, and was not asked.",
 		}
-	case d.Allowed(), d.Asked():
+	case d.IsAllowed(), d.IsAsk():
 		return nil
 	}
 	return t.withheld(d, facts, false)

@@ -24,7 +24,7 @@ func TestAnAgentIsBoundByWhoeverCallsIt(t *testing.T) {
 		if c.by == "narrow" {
 			caller = narrow
 		}
-		if got := clerk.CalledBy(caller, c.own).Caps().Check(need).Allowed(); got != c.want {
+		if got := clerk.ByCaller(caller, c.own).Caps().Check(need).IsAllowed(); got != c.want {
 			t.Errorf("call %d, by %s (own %t): allowed %t, want %t", i, c.by, c.own, got, c.want)
 		}
 	}

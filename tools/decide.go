@@ -50,7 +50,7 @@ func (g *Gate) decide(ctx context.Context, auth Authority, inv Invocation, r *Ru
 		return err
 	}
 	if r.op.bounded {
-		r.auth = r.auth.WrittenBy(r.op.authors)
+		r.auth = r.auth.WithAuthors(r.op.authors)
 		set, r.epoch = r.auth.live(ctx)
 	}
 	if r.op.sealed && auth.trail.Inner {
@@ -154,7 +154,7 @@ func (g *Gate) resolve(ctx context.Context, r *Ruling, set caps.Set, reference s
 	if at, below := ownOperation(r.auth.owner, reference); below {
 		run := set.Check(caps.NeedOn("invoke", at))
 		if !run.Possible() && !set.Check(caps.NeedOn("crud/read", at)).Possible() {
-			r.op = Unseen(at.String())
+			r.op = Placeholder(at.String())
 			r.denial = run.Denial(r.op.path)
 			r.reason = r.denial.Error()
 			r.found = []decision{{Decision: run, unmet: true}}
@@ -200,7 +200,7 @@ func (g *Gate) check(ctx context.Context, r *Ruling, set caps.Set) {
 					r.denial.Why = "An agent can hand on at most what it holds itself, on its terms: " + lacks + "."
 				}
 			}
-			if g.delegated(ctx, r.auth, need, r.input) {
+			if g.isDelegated(ctx, r.auth, need, r.input) {
 				r.denial.Hint = "A delegation made out to you covers this; your own capabilities do not, until your owner adds " + need.String() + " to them."
 			}
 			if authors := r.auth.authors(); authors != "" && r.denial.Why == "" {
@@ -220,10 +220,10 @@ func (g *Gate) check(ctx context.Context, r *Ruling, set caps.Set) {
 	}
 }
 
-// delegated reports whether an agent that acts by a key of its own is denied by its
+// isDelegated reports whether an agent that acts by a key of its own is denied by its
 // capabilities what was delegated to it. It is the audience, so it may know; an agent
 // that acts as its owner may not know what the owner was given.
-func (g *Gate) delegated(ctx context.Context, auth Authority, need caps.Request, input json.RawMessage) bool {
+func (g *Gate) isDelegated(ctx context.Context, auth Authority, need caps.Request, input json.RawMessage) bool {
 	life := auth.Life()
 	if life == "" || life.Owner() == auth.owner.String() || need.Resource().DID() == "" || need.HandsOn() {
 		return false
@@ -266,7 +266,7 @@ func (g *Gate) foreign(ctx context.Context, op string, need caps.Request, me uca
 		return d
 	}
 	// An error lists nothing, as having nothing does.
-	list, _ := g.opts.Chains.Delegated(ctx, me, owner)
+	list, _ := g.opts.Chains.Delegations(ctx, me, owner)
 	if there := caps.Of(list...).Intersect(held); !there.IsEmpty() || held.IsUnrestricted() {
 		d.Capabilities = there
 	}

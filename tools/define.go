@@ -31,7 +31,7 @@ type Definition struct {
 	Scopes [][]caps.Scope
 	// Exclusive and Keyed are the options of these names.
 	Exclusive, Keyed bool
-	// Starts is that of [Starting]; nil for an operation that starts nothing.
+	// Starts is that of [WithStarts]; nil for an operation that starts nothing.
 	Starts func(input json.RawMessage) []Invocation
 	// Authors are who wrote a stored program: it does at most what they may do
 	// when it runs.
@@ -62,12 +62,12 @@ func Define(d Definition) *Operation {
 			return s, err
 		})
 	}
-	o.prepare = func(raw json.RawMessage) (prepared, error) {
+	o.prepare = func(raw json.RawMessage) (preparation, error) {
 		if d.Prepare != nil {
 			needs, run := d.Prepare(raw)
-			return prepared{needs, run}, nil
+			return preparation{needs, run}, nil
 		}
-		return prepared{
+		return preparation{
 			needs: d.Needs(raw),
 			run:   func(ctx context.Context, call Call) (any, error) { return d.Run(ctx, call, raw) },
 		}, nil

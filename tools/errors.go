@@ -94,7 +94,7 @@ func Explain(err error) json.RawMessage {
 		Retryable bool       `json:"retryable"`
 		Details   any        `json:"details,omitempty"`
 	}{Error: code, Message: err.Error(), Retryable: code.Retryable()}
-	if detailed, ok := errors.AsType[fault.Detailed](err); ok && detailed.Code() == code {
+	if detailed, ok := errors.AsType[fault.Detailer](err); ok && detailed.Code() == code {
 		out.Details = detailed.Details()
 	}
 	raw, err := json.Marshal(out)

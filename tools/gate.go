@@ -86,8 +86,8 @@ type Result struct {
 func (g *Gate) Invoke(ctx context.Context, auth Authority, inv Invocation) (Result, error) {
 	t := &ticket{gate: g}
 	r := &t.Ruling
-	deciding, decided := g.observed(ctx)
-	r.auth = auth.metered()
+	deciding, decided := g.observe(ctx)
+	r.auth = auth.withMeter()
 	err := g.charge(ctx, r.auth, inv)
 	var seq uint64
 	if err == nil {
@@ -100,19 +100,19 @@ func (g *Gate) Invoke(ctx context.Context, auth Authority, inv Invocation) (Resu
 	t.at, t.key = inv.At, inv.Key
 	t.auth.trail.Depth++
 	t.auth.trail.Inner = true
-	t.auth = t.auth.WrittenBy(r.op.authors)
+	t.auth = t.auth.WithAuthors(r.op.authors)
 	if r.op.secrets {
-		t.opened = new(opened)
+		t.opened = new(secretSet)
 	}
 	out, runErr := g.run(ctx, r.call, Call{t})
-	runErr = r.op.told(ctx, runErr)
+	runErr = r.op.publicError(ctx, runErr)
 	if runErr == nil {
 		_ = t.auth.meter.Charge(ctx, Bytes, int64(len(out))) // what is beyond stops the next call
 	}
 	if g.opts.Ledger != nil {
 		// The outcome is recorded even when the caller has gone.
-		if err := g.opts.Ledger.Finished(context.WithoutCancel(ctx), seq, r.op.discreet(runErr)); err != nil {
-			return Result{}, Unrecorded(r.op.path, r.op.discreet(runErr), err)
+		if err := g.opts.Ledger.RecordOutcome(context.WithoutCancel(ctx), seq, r.op.discreet(runErr)); err != nil {
+			return Result{}, UnknownOutcome(r.op.path, r.op.discreet(runErr), err)
 		}
 	}
 	if runErr != nil {
@@ -121,12 +121,12 @@ func (g *Gate) Invoke(ctx context.Context, auth Authority, inv Invocation) (Resu
 	return Result{Operation: r.op.path, Output: out}, nil
 }
 
-// observed begins a decision for the observer; nobody costs nothing.
-func (g *Gate) observed(ctx context.Context) (context.Context, func(*Ruling, error)) {
+// observe begins a decision for the observer; nobody costs nothing.
+func (g *Gate) observe(ctx context.Context) (context.Context, func(*Ruling, error)) {
 	if g.opts.Observer == nil {
 		return ctx, func(*Ruling, error) {}
 	}
-	return g.opts.Observer.Deciding(ctx)
+	return g.opts.Observer.Decide(ctx)
 }
 
 // charge counts a call before anything is spent on it.
@@ -147,7 +147,7 @@ func (g *Gate) admit(ctx context.Context, inv Invocation, r *Ruling) (seq uint64
 	auth := r.auth // the ruling's own is bounded by the authors of what it found
 	for try := 0; ; try++ {
 		err = g.decide(ctx, auth, inv, r)
-		err = g.answered(ctx, r, inv.At, err)
+		err = g.consult(ctx, r, inv.At, err)
 		if r.op == nil || err != nil || g.mint.lives.Epoch() == r.epoch {
 			break
 		}
@@ -162,7 +162,7 @@ func (g *Gate) admit(ctx context.Context, inv Invocation, r *Ruling) (seq uint64
 	}
 	e := r.Entry()
 	e.Call = inv.Call
-	seq, recordErr := g.opts.Ledger.Decided(ctx, e)
+	seq, recordErr := g.opts.Ledger.RecordDecision(ctx, e)
 	if recordErr != nil {
 		return 0, fmt.Errorf("%w: %w", fault.New(beforehand(recordErr), "record the decision on "+r.op.path+", which therefore does not run"), recordErr)
 	}
@@ -182,13 +182,13 @@ func beforehand(err error) fault.Code {
 const maxTries = 8
 
 // prepare decodes the input and asks for the requirements.
-func (g *Gate) prepare(ctx context.Context, op *Operation, input json.RawMessage) (p prepared, err error) {
-	defer g.recovered(ctx, op, &err)
+func (g *Gate) prepare(ctx context.Context, op *Operation, input json.RawMessage) (p preparation, err error) {
+	defer g.recoverPanic(ctx, op, &err)
 	return op.decode(input)
 }
 
-// recovered makes an error of a panic in somebody else's code.
-func (g *Gate) recovered(ctx context.Context, op *Operation, err *error) {
+// recoverPanic makes an error of a panic in somebody else's code.
+func (g *Gate) recoverPanic(ctx context.Context, op *Operation, err *error) {
 	if v := recover(); v != nil {
 		if op.sealed || op.secrets {
 			v = value.Redacted
@@ -198,10 +198,10 @@ func (g *Gate) recovered(ctx context.Context, op *Operation, err *error) {
 	}
 }
 
-func (g *Gate) run(ctx context.Context, p prepared, call Call) (out json.RawMessage, err error) {
+func (g *Gate) run(ctx context.Context, p preparation, call Call) (out json.RawMessage, err error) {
 	op := call.ticket.op
 	defer func() { out, err = call.ticket.opened.hide(out, err) }()
-	defer g.recovered(ctx, op, &err)
+	defer g.recoverPanic(ctx, op, &err)
 	result, err := p.run(ctx, call)
 	if err != nil {
 		return nil, err

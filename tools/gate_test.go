@@ -41,7 +41,7 @@ type memoryLedger struct {
 	broken   error
 }
 
-func (l *memoryLedger) Decided(_ context.Context, e tools.Entry) (uint64, error) {
+func (l *memoryLedger) RecordDecision(_ context.Context, e tools.Entry) (uint64, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.broken != nil {
@@ -51,7 +51,7 @@ func (l *memoryLedger) Decided(_ context.Context, e tools.Entry) (uint64, error)
 	return uint64(len(l.entries)), nil
 }
 
-func (l *memoryLedger) Finished(_ context.Context, _ uint64, failure error) error {
+func (l *memoryLedger) RecordOutcome(_ context.Context, _ uint64, failure error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.outcomes = append(l.outcomes, failure)
@@ -272,7 +272,7 @@ func TestDerivedAuthorityOnlyNarrows(t *testing.T) {
 	caller := mint.Agent(me, "dave", func() caps.Set { return callerCaps })
 	carol := mint.Agent(me, "carol", fixed(all))
 
-	bounded := carol.CalledBy(caller, false)
+	bounded := carol.ByCaller(caller, false)
 	if got := bounded.Caps(); !got.Equal(caps.Of(reads)) {
 		t.Errorf("on behalf of a reader: %v, want %v", got, reads)
 	}
@@ -286,10 +286,10 @@ func TestDerivedAuthorityOnlyNarrows(t *testing.T) {
 	if got := mint.User(me).Narrow(caps.Of(reads)).Caps(); !got.Equal(caps.Of(reads)) {
 		t.Errorf("Narrow of an unrestricted authority: %v, want %v", got, reads)
 	}
-	if got := carol.CalledBy(caller, true).Caps(); !got.Equal(caps.Of(all)) {
+	if got := carol.ByCaller(caller, true).Caps(); !got.Equal(caps.Of(all)) {
 		t.Errorf("CalledBy: %v, want the agent's own %v", got, all)
 	}
-	if got := (tools.Authority{}).CalledBy(mint.User(me), false).Caps(); !got.IsEmpty() {
+	if got := (tools.Authority{}).ByCaller(mint.User(me), false).Caps(); !got.IsEmpty() {
 		t.Errorf("the zero authority on behalf of a user: %v, want (none)", got)
 	}
 }
@@ -436,18 +436,18 @@ func TestPanicBecomesAnError(t *testing.T) {
 func TestHandOnIsARequirement(t *testing.T) {
 	g, mint := gate(t, nil, tools.New("test:give", "",
 		func(in struct {
-			Caps caps.Declared `json:"caps"`
+			Caps caps.Declaration `json:"caps"`
 		},
 		) []caps.Request {
 			set, _ := in.Caps.Set()
 			needs := []caps.Request{caps.NeedAbility("invoke")}
 			for c := range set.All() {
-				needs = append(needs, caps.NeedHeld(c))
+				needs = append(needs, caps.NeedHolding(c))
 			}
 			return needs
 		},
 		func(context.Context, tools.Call, struct {
-			Caps caps.Declared `json:"caps"`
+			Caps caps.Declaration `json:"caps"`
 		},
 		) (bool, error) {
 			return true, nil

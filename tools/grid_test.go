@@ -66,9 +66,9 @@ func (d *desk) Resume(_ context.Context, _ tools.Call, id string) (grid.Status, 
 	return d.manage("resume", id)
 }
 
-func (d *desk) Outcome(_ context.Context, _ tools.Call, in grid.Outcome) (grid.Said, error) {
+func (d *desk) Outcome(_ context.Context, _ tools.Call, in grid.Outcome) (grid.OutcomeResult, error) {
 	d.asked = append(d.asked, "outcome "+in.ID+" "+in.Call+" "+in.Outcome)
-	return grid.Said{ID: in.ID, Call: in.Call, Outcome: in.Outcome}, nil
+	return grid.OutcomeResult{ID: in.ID, Call: in.Call, Outcome: in.Outcome}, nil
 }
 
 type note struct {

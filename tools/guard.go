@@ -32,7 +32,7 @@ func (e *guardError) Error() string {
 	return fmt.Sprintf("%s is refused: %s", e.operation, e.why)
 }
 
-var _ fault.Detailed = (*guardError)(nil)
+var _ fault.Detailer = (*guardError)(nil)
 
 // Details are those of the refusal.
 func (e *guardError) Details() any { return e.details }
@@ -52,7 +52,7 @@ func (g *Gate) guard(ctx context.Context, r *Ruling, asked *guardError) (err err
 		return nil
 	}
 	tightest := asked
-	defer g.recovered(ctx, r.op, &err)
+	defer g.recoverPanic(ctx, r.op, &err)
 	for _, guard := range g.opts.Guards {
 		verdict, why := guard.Guard(ctx, r)
 		switch {

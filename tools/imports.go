@@ -27,9 +27,9 @@ type imports struct {
 // Source fetches what there is to import and was not yet, outside of all locks: what there
 // is has been imported when it returns.
 type Source interface {
-	// Declared are operations that stand for what may lie at a path, or below it, as far as
+	// Declarations are operations that stand for what may lie at a path, or below it, as far as
 	// that can be told without asking anybody: nothing is fetched for who could call none.
-	Declared(at caps.Resource) []*Operation
+	Declarations(at caps.Resource) []*Operation
 	// Fetch fetches what lies below a path of which nothing is known.
 	Fetch(ctx context.Context, at caps.Resource) error
 	// FetchAll fetches what can be had soon, and of which set could allow something.
@@ -50,12 +50,12 @@ func (in *imports) servesTo(owner ucan.DID) (lent, ok bool) {
 	return lent, lent
 }
 
-// lentBy is the operation for an agent of owner's with an identity of its own: it requires
+// loanOf is the operation for an agent of owner's with an identity of its own: it requires
 // that owner lets the agent call it, too.
-func (o *Operation) lentBy(owner ucan.DID) *Operation {
+func (o *Operation) loanOf(owner ucan.DID) *Operation {
 	mine, at := *o, owner.String()+"/"+o.path
 	mine.groups = append(slices.Clip(o.groups), []caps.Scope{caps.ScopeExactly("invoke", at)})
-	mine.prepare = func(input json.RawMessage) (prepared, error) {
+	mine.prepare = func(input json.RawMessage) (preparation, error) {
 		p, err := o.prepare(input)
 		p.needs = append(slices.Clip(p.needs), caps.Need("invoke", at))
 		return p, err
@@ -133,7 +133,7 @@ func (in imports) beside(registered []*Operation) imports {
 		return all
 	}
 	in.all = both(func(op *Operation) *Operation { return op })
-	in.lent = sync.OnceValue(func() []*Operation { return both(func(op *Operation) *Operation { return op.lentBy(in.owner) }) })
+	in.lent = sync.OnceValue(func() []*Operation { return both(func(op *Operation) *Operation { return op.loanOf(in.owner) }) })
 	return in
 }
 
@@ -178,7 +178,7 @@ func (r *Registry) Below(ctx context.Context, owner ucan.DID, set caps.Set, path
 		return ops, nil
 	}
 	at, err := caps.ParseResource(path)
-	if err != nil || !reaches(set, in.source.Declared(at)) {
+	if err != nil || !reaches(set, in.source.Declarations(at)) {
 		return ops, err
 	}
 	if err := in.fetch(ctx, at); err != nil {
@@ -187,9 +187,9 @@ func (r *Registry) Below(ctx context.Context, owner ucan.DID, set caps.Set, path
 	return find(), nil
 }
 
-// imported finds what at means among the imports of owner; nil for nothing. Who could not
+// findImport finds what at means among the imports of owner; nil for nothing. Who could not
 // call what is declared there gets that, and learns no more.
-func (r *Registry) imported(ctx context.Context, owner ucan.DID, set caps.Set, at caps.Resource) (*Operation, error) {
+func (r *Registry) findImport(ctx context.Context, owner ucan.DID, set caps.Set, at caps.Resource) (*Operation, error) {
 	if !strings.HasPrefix(at.String(), importRoot) {
 		return nil, nil
 	}
@@ -200,7 +200,7 @@ func (r *Registry) imported(ctx context.Context, owner ucan.DID, set caps.Set, a
 	}
 	op := in.byPath[at.String()]
 	if op == nil && in.source != nil {
-		if declared := in.source.Declared(at); !reaches(set, declared) {
+		if declared := in.source.Declarations(at); !reaches(set, declared) {
 			if len(declared) == 1 && declared[0].path == at.String() {
 				return r.own(declared[0]), nil
 			}
@@ -212,7 +212,7 @@ func (r *Registry) imported(ctx context.Context, owner ucan.DID, set caps.Set, a
 		op = r.snapshot().imports.byPath[at.String()]
 	}
 	if op != nil && lent {
-		op = op.lentBy(in.owner)
+		op = op.loanOf(in.owner)
 	}
 	return op, nil
 }

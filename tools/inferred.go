@@ -22,8 +22,8 @@ import (
 // schemas are those of an operation; a nil one takes any object, or any value.
 type schemas struct{ input, output *schema.Schema }
 
-// made returns the schemas; a faulty operation has none.
-func (o *Operation) made() (schemas, error) {
+// build returns the schemas; a faulty operation has none.
+func (o *Operation) build() (schemas, error) {
 	if o.schemas == nil {
 		return schemas{}, o.fault
 	}
@@ -49,7 +49,7 @@ var typeSchemas = map[reflect.Type]*jsonschema.Schema{
 		},
 		Required: []string{"with", "can"},
 	},
-	reflect.TypeFor[caps.Declared](): {
+	reflect.TypeFor[caps.Declaration](): {
 		Types:       []string{"array", "null"},
 		Description: "capabilities, a list of {with, can}; [] is none",
 	},

@@ -11,20 +11,20 @@ import (
 // Ledger takes every decision of a gate. A decision that cannot be written is
 // a call that does not run.
 type Ledger interface {
-	// Decided is called before the handler runs, and for every denial. The
+	// RecordDecision is called before the handler runs, and for every denial. The
 	// returned sequence number identifies the decision.
-	Decided(ctx context.Context, e Entry) (seq uint64, err error)
-	// Finished is called after the handler ran, with its error if it failed.
+	RecordDecision(ctx context.Context, e Entry) (seq uint64, err error)
+	// RecordOutcome is called after the handler ran, with its error if it failed.
 	// When it returns, the decision and the outcome are durable.
-	Finished(ctx context.Context, seq uint64, failure error) error
+	RecordOutcome(ctx context.Context, seq uint64, failure error) error
 }
 
 // Observer is shown the calls that come to a gate, as they are decided.
 type Observer interface {
-	// Deciding begins a decision, which is made in the context that it returns;
+	// Decide begins a decision, which is made in the context that it returns;
 	// the handler runs in the caller's. decided ends it: err is why the call does
 	// not run, nil where it does.
-	Deciding(ctx context.Context) (_ context.Context, decided func(r *Ruling, err error))
+	Decide(ctx context.Context) (_ context.Context, decided func(r *Ruling, err error))
 }
 
 // Verdicts on a call, each tighter than the one before.
@@ -58,7 +58,7 @@ type Entry struct {
 	// Grant is used up with the decision; nil for none.
 	Grant *Grant `json:"-"`
 	// Input is what the ledger makes the digest of, and keeps nothing else of:
-	// nil where the operation is [Sealed] or [Undigested].
+	// nil where the operation is [WithSeal] or [WithoutDigest].
 	Input json.RawMessage `json:"-"`
 	// Call is the id of the model's call that it is the decision on; empty: of none.
 	Call string `json:"-"`
@@ -96,9 +96,9 @@ type Requirement struct {
 	Proofs []string `json:"proofs,omitempty"`
 }
 
-// shown picks the requirements for an entry: the one that was not met is among
+// pickRequirements picks the requirements for an entry: the one that was not met is among
 // them.
-func shown(rows []Requirement) (kept []Requirement, omitted int) {
+func pickRequirements(rows []Requirement) (kept []Requirement, omitted int) {
 	if len(rows) <= maxNeeds {
 		return rows, 0
 	}

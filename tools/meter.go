@@ -110,8 +110,8 @@ func (m *Meter) ChargeSchema(ctx context.Context, steps, patterns int64) error {
 	return m.Charge(ctx, Patterns, patterns)
 }
 
-// Spent returns what was counted so far.
-func (m *Meter) Spent() Amounts {
+// Total returns what was counted so far.
+func (m *Meter) Total() Amounts {
 	if m == nil {
 		return Amounts{}
 	}

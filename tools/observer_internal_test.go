@@ -13,7 +13,7 @@ func TestUnobservedDecisionsCostNothing(t *testing.T) {
 	denial := error(&caps.Denial{})
 	var r Ruling
 	got := testing.AllocsPerRun(100, func() {
-		_, decided := g.observed(ctx)
+		_, decided := g.observe(ctx)
 		decided(&r, nil)
 		decided(&r, denial)
 	})

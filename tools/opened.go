@@ -14,14 +14,14 @@ import (
 	"usher/tools/fault"
 )
 
-// opened holds the secrets that one call opened, to take them out of what it
+// secretSet holds the secrets that one call opened, to take them out of what it
 // returns. A nil one holds none.
-type opened struct {
+type secretSet struct {
 	mu    sync.Mutex
 	forms []string // each secret as it is, and as it stands in JSON and in URLs
 }
 
-func (o *opened) add(secret string) {
+func (o *secretSet) add(secret string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	quoted := value.AppendString(nil, secret)
@@ -31,7 +31,7 @@ func (o *opened) add(secret string) {
 }
 
 // hide takes the secrets out of the outcome of the call.
-func (o *opened) hide(out json.RawMessage, err error) (json.RawMessage, error) {
+func (o *secretSet) hide(out json.RawMessage, err error) (json.RawMessage, error) {
 	if o == nil {
 		return out, err
 	}
@@ -57,8 +57,8 @@ func (o *opened) hide(out json.RawMessage, err error) (json.RawMessage, error) {
 }
 
 // tells reports whether an error has a secret among its details, or may have.
-func (o *opened) tells(err error) bool {
-	detailed, ok := errors.AsType[fault.Detailed](err)
+func (o *secretSet) tells(err error) bool {
+	detailed, ok := errors.AsType[fault.Detailer](err)
 	if !ok {
 		return false
 	}
@@ -70,7 +70,7 @@ func (o *opened) tells(err error) bool {
 	return err != nil || !bytes.Equal(value.Append(nil, v), value.Append(nil, o.value(v)))
 }
 
-func (o *opened) text(s string) string {
+func (o *secretSet) text(s string) string {
 	for _, form := range o.forms {
 		if form != "" {
 			s = strings.ReplaceAll(s, form, value.Redacted)
@@ -79,7 +79,7 @@ func (o *opened) text(s string) string {
 	return s
 }
 
-func (o *opened) value(v any) any {
+func (o *secretSet) value(v any) any {
 	switch v := v.(type) {
 	case string:
 		return o.text(v)

@@ -35,7 +35,7 @@ type Operation struct {
 	secrets     bool                    // its input can hold handles
 	schemas     func() (schemas, error) // made when first asked for
 	groups      [][]caps.Scope
-	prepare     func(json.RawMessage) (prepared, error)
+	prepare     func(json.RawMessage) (preparation, error)
 	authors     Bound     // who wrote it, where it is a stored program
 	reference   string    // the name that is pinned to it, where it was found by one
 	program     []byte    // digest of the document that it was made of, where it is stored
@@ -45,9 +45,9 @@ type Operation struct {
 	fault       error
 }
 
-// prepared is one input, decoded once: what it requires and how it runs both
+// preparation is one input, decoded once: what it requires and how it runs both
 // work on the same value, so nothing can change between check and use.
-type prepared struct {
+type preparation struct {
 	needs []caps.Request
 	run   func(context.Context, Call) (any, error)
 }
@@ -72,7 +72,7 @@ func (o *Operation) ReadOnly() bool { return o.readOnly }
 func (o *Operation) Idempotent() bool { return o.idempotent || o.readOnly }
 
 // Repeatable reports whether a call that may have taken effect can be made again
-// under the same key: it is idempotent, or it is [Keyed].
+// under the same key: it is idempotent, or it is [WithKey].
 func (o *Operation) Repeatable() bool { return o.Idempotent() || o.keyed }
 
 // Exclusive reports whether the operation bears on what other calls may do, or
@@ -90,7 +90,7 @@ func (o *Operation) Lane(input json.RawMessage) string {
 
 // InputSchema is the JSON Schema of the input.
 func (o *Operation) InputSchema() json.RawMessage {
-	if s, _ := o.made(); s.input != nil {
+	if s, _ := o.build(); s.input != nil {
 		return s.input.JSON()
 	}
 	return json.RawMessage(`{"type":"object"}`)
@@ -98,7 +98,7 @@ func (o *Operation) InputSchema() json.RawMessage {
 
 // OutputSchema is the JSON Schema of the output; nil when any value may come out.
 func (o *Operation) OutputSchema() json.RawMessage {
-	if s, _ := o.made(); s.output != nil {
+	if s, _ := o.build(); s.output != nil {
 		return s.output.JSON()
 	}
 	return nil
@@ -126,9 +126,9 @@ func (o *Operation) CouldAllow(set caps.Set) bool {
 // within reach (see [Within]).
 func (o *Operation) Scopes() [][]caps.Scope { return o.groups }
 
-// Pinned returns the operation as what the name at, below o/, stands for by the
+// Pin returns the operation as what the name at, below o/, stands for by the
 // word of authors: they bound each call of it as they bound the caller.
-func (o *Operation) Pinned(at string, authors Bound) *Operation {
+func (o *Operation) Pin(at string, authors Bound) *Operation {
 	mine := *o
 	mine.reference, mine.authors, mine.bounded = at, mine.authors.And(authors), true
 	return &mine
@@ -140,8 +140,8 @@ func (o *Operation) Reference() string {
 	return cmp.Or(o.reference, o.path)
 }
 
-// Stored returns the operation as one that was made of a stored document.
-func (o *Operation) Stored(document []byte) *Operation {
+// WithDocument returns the operation as one that was made of a stored document.
+func (o *Operation) WithDocument(document []byte) *Operation {
 	mine := *o
 	sum := sha256.Sum256(document)
 	mine.program = sum[:]
@@ -152,13 +152,13 @@ func (o *Operation) Stored(document []byte) *Operation {
 // it is none of a user's.
 func (o *Operation) Program() []byte { return o.program }
 
-func (o *Operation) decode(input json.RawMessage) (prepared, error) {
+func (o *Operation) decode(input json.RawMessage) (preparation, error) {
 	if err := CheckObject(input); err != nil {
-		return prepared{}, &InputError{Operation: o.path, Err: err}
+		return preparation{}, &InputError{Operation: o.path, Err: err}
 	}
 	p, err := o.prepare(input)
 	if err != nil {
-		return prepared{}, &InputError{Operation: o.path, Err: err}
+		return preparation{}, &InputError{Operation: o.path, Err: err}
 	}
 	return p, nil
 }
@@ -180,7 +180,7 @@ func (o *Operation) validate(ctx context.Context, input json.RawMessage, meter *
 	if err := CheckWeight(input); err != nil {
 		return err
 	}
-	s, err := o.made()
+	s, err := o.build()
 	if err != nil || s.input == nil {
 		return err
 	}
@@ -194,7 +194,7 @@ func (o *Operation) validate(ctx context.Context, input json.RawMessage, meter *
 // FitsOutput says what of an output does not fit the operation's output schema,
 // at the expense of meter. Any value fits where there is none.
 func (o *Operation) FitsOutput(ctx context.Context, output json.RawMessage, meter *Meter) error {
-	s, err := o.made()
+	s, err := o.build()
 	if err != nil || s.output == nil {
 		return err
 	}
@@ -225,15 +225,15 @@ func New[In, Out any](
 		return o
 	}
 	o.schemas = sync.OnceValues(inferSchemas[In, Out])
-	o.prepare = func(raw json.RawMessage) (prepared, error) {
+	o.prepare = func(raw json.RawMessage) (preparation, error) {
 		var in In
 		if err := countEntries[In](raw); err != nil {
-			return prepared{}, err
+			return preparation{}, err
 		}
 		if err := json.Unmarshal(raw, &in); err != nil {
-			return prepared{}, decodeError(err)
+			return preparation{}, decodeError(err)
 		}
-		p := prepared{
+		p := preparation{
 			needs: needs(in),
 			run:   func(ctx context.Context, call Call) (any, error) { return run(ctx, call, in) },
 		}

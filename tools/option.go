@@ -23,10 +23,10 @@ func ReadOnly() Option { return func(o *Operation) { o.readOnly = true } }
 // Idempotent declares that running it twice equals running it once.
 func Idempotent() Option { return func(o *Operation) { o.idempotent = true } }
 
-// Keyed declares that the operation does once what several calls of one
+// WithKey declares that the operation does once what several calls of one
 // [Call.Key] ask for, and answers each of them: a run that goes on after a crash
 // makes such a call again.
-func Keyed() Option { return func(o *Operation) { o.keyed = true } }
+func WithKey() Option { return func(o *Operation) { o.keyed = true } }
 
 // Exclusive declares that the operation changes who may do what: of several
 // calls that are asked for at once it runs alone, in its place.
@@ -38,8 +38,8 @@ func InLane(lane func(input json.RawMessage) string) Option {
 	return func(o *Operation) { o.lane = lane }
 }
 
-// Starting declares that the operation runs others, and which, with the input of
+// WithStarts declares that the operation runs others, and which, with the input of
 // each as far as it is known beforehand; nil where that cannot be told.
-func Starting(which func(input json.RawMessage) []Invocation) Option {
+func WithStarts(which func(input json.RawMessage) []Invocation) Option {
 	return func(o *Operation) { o.starts, o.forwards = which, true }
 }

@@ -44,7 +44,7 @@ type Resolver func(ctx context.Context, owner ucan.DID, at caps.Resource, meter 
 func (r *Registry) Register(ops ...*Operation) error {
 	for _, op := range ops {
 		if op != nil && op.fault == nil {
-			_, op.fault = op.made()
+			_, op.fault = op.build()
 		}
 	}
 	return r.Declare(ops...)
@@ -98,9 +98,9 @@ func (r *Registry) own(op *Operation) *Operation {
 // SetResolver names the source of operations below o/.
 func (r *Registry) SetResolver(f Resolver) { r.resolve.Store(&f) }
 
-// Unseen stands for what a reference below o/ means to whoever may neither run nor
+// Placeholder stands for what a reference below o/ means to whoever may neither run nor
 // read it, whether or not anything is there: a call of it is denied by its name.
-func Unseen(path string) *Operation {
+func Placeholder(path string) *Operation {
 	return &Operation{name: path, path: path, toolName: toolName(path), undigested: true, groups: [][]caps.Scope{{caps.ScopeExactly("invoke", path)}}}
 }
 
@@ -129,7 +129,7 @@ func (r *Registry) Resolve(ctx context.Context, owner ucan.DID, set caps.Set, re
 		return known.byPath[at.String()], nil
 	}
 	if err == nil {
-		if op, err := r.imported(ctx, owner, set, at); op != nil || err != nil {
+		if op, err := r.findImport(ctx, owner, set, at); op != nil || err != nil {
 			return op, err
 		}
 	}

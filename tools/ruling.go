@@ -14,7 +14,7 @@ type Ruling struct {
 	auth   Authority
 	op     *Operation
 	input  json.RawMessage
-	call   prepared
+	call   preparation
 	found  []decision
 	inline [2]decision // the first of found
 	denial *caps.Denial
@@ -77,8 +77,8 @@ func (r *Ruling) Needs() iter.Seq[caps.Request] {
 	}
 }
 
-// Lacking yields what of it the capabilities do not have.
-func (r *Ruling) Lacking() iter.Seq[caps.Request] {
+// Gaps yields what of it the capabilities do not have.
+func (r *Ruling) Gaps() iter.Seq[caps.Request] {
 	return func(yield func(caps.Request) bool) {
 		for i := range r.found {
 			if f := &r.found[i]; !f.Possible() && !yield(f.Request()) {
@@ -96,8 +96,8 @@ func (r *Ruling) Requirements() []Requirement {
 		need := f.Request()
 		rows[i] = Requirement{Ability: string(need.Ability()), Resource: need.Target(), Unmet: f.unmet, Proofs: f.proofs}
 		if by, ok := f.By(); ok {
-			rows[i].By, rows[i].Asked = value.Cut(by.String(), maxBy), f.Asked()
-		} else if f.Allowed() {
+			rows[i].By, rows[i].Asked = value.Cut(by.String(), maxBy), f.IsAsk()
+		} else if f.IsAllowed() {
 			rows[i].By = "(unrestricted)"
 		}
 	}
@@ -116,9 +116,9 @@ func (r *Ruling) Entry() Entry {
 		e.Wrote = append(e.Wrote, life.Agent())
 	}
 	if op != nil {
-		e.Operation, e.Effects, e.Input, e.Known = op.path, !op.readOnly, op.digested(r.input), op.home != nil
+		e.Operation, e.Effects, e.Input, e.Known = op.path, !op.readOnly, op.digestInput(r.input), op.home != nil
 	}
-	e.Needs, e.Omitted = shown(r.Requirements())
+	e.Needs, e.Omitted = pickRequirements(r.Requirements())
 	switch {
 	case r.denial != nil:
 		e.Reason, e.BoundedBy = Cut(r.reason), r.denial.BoundedBy

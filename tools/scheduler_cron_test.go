@@ -216,7 +216,7 @@ func TestPassed(t *testing.T) {
 		{"many that come at once, long ago", "* 9 22 11 *", "2027-11-01T00:00:00Z", "2026-11-22T09:59:00Z", 60},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			last, count := table(t, tt.cron, "").Passed(first, moment(t, tt.now))
+			last, count := table(t, tt.cron, "").CountTo(first, moment(t, tt.now))
 			if !last.Equal(moment(t, tt.last)) || count != tt.count {
 				t.Errorf("Passed = %s, %d; want %s, %d", last, count, tt.last, tt.count)
 			}
@@ -235,7 +235,7 @@ func TestPassedTwin(t *testing.T) {
 		for next := times.Next(first); !next.After(now); next = times.Next(next) {
 			want, many = next, many+1
 		}
-		last, count := times.Passed(first, now)
+		last, count := times.CountTo(first, now)
 		if !last.Equal(want) || count != min(many, scheduler.MaxCounted) {
 			t.Errorf("Passed = %s, %d; want %s, %d", last, count, want, many)
 		}

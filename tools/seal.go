@@ -18,7 +18,7 @@ import (
 // errSealBroken: a stored authority is not one that this venue sealed.
 var errSealBroken = errors.New("the seal of a stored authority is broken: this venue did not store it as it is")
 
-type sealedJSON struct {
+type sealJSON struct {
 	Authority json.RawMessage `json:"authority"`
 	Seal      []byte          `json:"seal"` // HMAC-SHA256 of authority, by the key of the mint
 }
@@ -38,7 +38,7 @@ func (a Authority) MarshalJSON() ([]byte, error) {
 	if a.line().mint == nil {
 		return nil, fmt.Errorf("store authority: %w", errForeignAuthority)
 	}
-	lineage, err := a.encoded()
+	lineage, err := a.encode()
 	if err != nil {
 		return nil, fmt.Errorf("store authority: %w", err)
 	}
@@ -49,7 +49,7 @@ func (a Authority) MarshalJSON() ([]byte, error) {
 		return nil, fmt.Errorf("store authority: %w", err)
 	}
 	if a.meter != nil {
-		spent := a.meter.Spent()
+		spent := a.meter.Total()
 		spent.Write(&w, "spent")
 	}
 	w.End()
@@ -83,8 +83,8 @@ func (t *trail) write(w *value.Writer, name string) error {
 	return err
 }
 
-// encoded is the lineage as JSON, made once.
-func (l *lineage) encoded() ([]byte, error) {
+// encode returns the lineage as JSON, made once.
+func (l *lineage) encode() ([]byte, error) {
 	if raw := l.json.Load(); raw != nil {
 		return *raw, nil
 	}
@@ -116,7 +116,7 @@ func (m *Mint) seal(raw []byte) []byte {
 // it. It allows what the agents in it may do now, as if it had never been
 // stored.
 func (m *Mint) Open(stored []byte) (Authority, error) {
-	var sealed sealedJSON
+	var sealed sealJSON
 	if err := json.Unmarshal(stored, &sealed); err != nil || len(m.key) == 0 || !hmac.Equal(sealed.Seal, m.seal(sealed.Authority)) {
 		return Authority{}, errSealBroken
 	}

@@ -8,22 +8,22 @@ import (
 	"usher/tools/fault"
 )
 
-// Sealed declares that the input or the output of the operation holds a secret.
+// WithSeal declares that the input or the output of the operation holds a secret.
 // It answers direct calls alone: a user's, or one that an agent's model asks for,
 // and never a step, a job, or an entry of a context. The ledger keeps no digest of
 // its input, a panic of its handler is told without what it says, and whoever
 // records calls leaves out what went in and came out.
-func Sealed() Option { return func(o *Operation) { o.sealed, o.undigested = true, true } }
+func WithSeal() Option { return func(o *Operation) { o.sealed, o.undigested = true, true } }
 
-// Undigested declares that the ledger keeps no digest of the operation's input:
+// WithoutDigest declares that the ledger keeps no digest of the operation's input:
 // for one whose input carries that of another call, which has a row of its own.
-func Undigested() Option { return func(o *Operation) { o.undigested = true } }
+func WithoutDigest() Option { return func(o *Operation) { o.undigested = true } }
 
-// Sealed reports whether what goes in and comes out may not be recorded.
-func (o *Operation) Sealed() bool { return o.sealed }
+// IsSealed reports whether what goes in and comes out may not be recorded.
+func (o *Operation) IsSealed() bool { return o.sealed }
 
-// digested is what the ledger makes a digest of.
-func (o *Operation) digested(input []byte) []byte {
+// digestInput returns what the ledger makes a digest of.
+func (o *Operation) digestInput(input []byte) []byte {
 	if o.undigested {
 		return nil
 	}

@@ -23,8 +23,8 @@ func TestSealed(t *testing.T) {
 		digested bool
 		sealed   bool
 	}{
-		"sealed":     {[]tools.Option{tools.Sealed()}, false, true},
-		"undigested": {[]tools.Option{tools.Undigested()}, false, false},
+		"sealed":     {[]tools.Option{tools.WithSeal()}, false, true},
+		"undigested": {[]tools.Option{tools.WithoutDigest()}, false, false},
 		"neither":    {nil, true, false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -36,8 +36,8 @@ func TestSealed(t *testing.T) {
 					}
 					return "", nil
 				}, tc.opts...)
-			if op.Sealed() != tc.sealed {
-				t.Errorf("Sealed() = %v", op.Sealed())
+			if op.IsSealed() != tc.sealed {
+				t.Errorf("Sealed() = %v", op.IsSealed())
 			}
 			registry := new(tools.Registry)
 			if err := registry.Register(op); err != nil {

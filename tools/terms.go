@@ -22,14 +22,14 @@ func (g *Gate) settle(r *Ruling) (asked *guardError, err error) {
 	if err != nil {
 		return nil, err
 	}
-	facts = facts.Kept()
+	facts = facts.Keep()
 	var reasons []string
 	for i := range r.found {
 		f := &r.found[i]
 		f.Decision = f.Settle(facts)
 		switch by, _ := f.By(); {
-		case f.Allowed():
-		case f.Asked():
+		case f.IsAllowed():
+		case f.IsAsk():
 			why := f.Request().String() + " is given by " + value.Cut(by.String(), maxBy)
 			if len(reasons) < maxReasons && !slices.Contains(reasons, why) {
 				reasons = append(reasons, why)
@@ -45,7 +45,7 @@ func (g *Gate) settle(r *Ruling) (asked *guardError, err error) {
 			need := f.Request()
 			r.denial.BoundedBy = r.auth.bounder(context.Background(), func(set caps.Set) bool {
 				d := set.Check(need).Settle(facts)
-				return d.Allowed() || d.Asked()
+				return d.IsAllowed() || d.IsAsk()
 			})
 			return nil, r.denial
 		}

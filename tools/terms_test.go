@@ -202,7 +202,7 @@ func TestTermsOfThoseAbove(t *testing.T) {
 		{"most by deny", most, deny, `{"id":"7","amount":1}`, tools.Denied},
 	} {
 		asker := mint.Agent(owner(t, 1), "Asker", func() caps.Set { return tc.asker })
-		actor := mint.Agent(owner(t, 1), "Actor", func() caps.Set { return tc.actor }).CalledBy(asker, false)
+		actor := mint.Agent(owner(t, 1), "Actor", func() caps.Set { return tc.actor }).ByCaller(asker, false)
 		narrowed := mint.Agent(owner(t, 1), "Actor", func() caps.Set { return tc.actor }).Narrow(tc.asker)
 		stored, err := narrowed.MarshalJSON()
 		if err != nil {

@@ -26,19 +26,19 @@ func (e *UnknownError) Unwrap() error { return e.Err }
 // Code is [fault.Unknown].
 func (e *UnknownError) Code() fault.Code { return fault.Unknown }
 
-// Unrecorded is the error of a call whose outcome could not be recorded: failure, where
+// UnknownOutcome is the error of a call whose outcome could not be recorded: failure, where
 // it failed, and why not.
-func Unrecorded(operation string, failure, why error) *UnknownError {
+func UnknownOutcome(operation string, failure, why error) *UnknownError {
 	return &UnknownError{Operation: operation, Why: fmt.Errorf("%w: %w", errUnrecorded, why), Err: errors.Join(why, failure)}
 }
 
 // errUnrecorded says why an outcome is unknown that a handler did return.
 var errUnrecorded = errors.New("the outcome could not be recorded")
 
-// told is the error of a handler as everybody gets it. What was stopped or took too
+// publicError is the error of a handler as everybody gets it. What was stopped or took too
 // long may have happened, unless it may be repeated anyway; a denial is as good as
 // its word.
-func (o *Operation) told(ctx context.Context, err error) error {
+func (o *Operation) publicError(ctx context.Context, err error) error {
 	if err == nil || o.Repeatable() && fault.Of(err) == fault.Waiting || o.Idempotent() {
 		return err
 	}

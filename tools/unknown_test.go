@@ -20,8 +20,8 @@ type forgetful struct{ memoryLedger }
 
 var errDisk = errors.New("input/output error")
 
-func (f *forgetful) Finished(ctx context.Context, seq uint64, failure error) error {
-	_ = f.memoryLedger.Finished(ctx, seq, failure)
+func (f *forgetful) RecordOutcome(ctx context.Context, seq uint64, failure error) error {
+	_ = f.memoryLedger.RecordOutcome(ctx, seq, failure)
 	return errDisk
 }
 
@@ -85,7 +85,7 @@ func TestWhatIsStoppedInItsMiddle(t *testing.T) {
 		{"stopped, idempotent", cancelled, []tools.Option{tools.Idempotent()}, nil, fault.Canceled, "context canceled"},
 		{"late by its own clock", never, nil, func(context.Context) error { return fmt.Errorf("bank: %w", errLate) }, fault.Unknown, "bank: it took too long. Whether"},
 		{"late by its own clock, idempotent", never, []tools.Option{tools.Idempotent()}, func(context.Context) error { return errLate }, fault.Timeout, "it took too long"},
-		{"sealed", cancelled, []tools.Option{tools.Sealed()}, func(ctx context.Context) error { return fmt.Errorf("hunter2: %w", ctx.Err()) }, fault.Unknown, "context canceled. Whether"},
+		{"sealed", cancelled, []tools.Option{tools.WithSeal()}, func(ctx context.Context) error { return fmt.Errorf("hunter2: %w", ctx.Err()) }, fault.Unknown, "context canceled. Whether"},
 		{"denied in the end", late, nil, denied, fault.Denied, "Capability denied"},
 		{"failed in time", never, nil, func(context.Context) error { return errors.New("no such account") }, fault.Failed, "no such account"},
 	} {

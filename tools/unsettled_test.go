@@ -52,7 +52,7 @@ func TestAnAuthorityThatKeepsChanging(t *testing.T) {
 			author := mint.Agent(me, tools.NewLife(me, "author", "1")).Bound()
 			registry.SetResolver(func(ctx context.Context, _ ucan.DID, at caps.Resource, meter *tools.Meter) (*tools.Operation, error) {
 				op, err := registry.Resolve(ctx, me, caps.Set{}, "test:write", meter)
-				return op.Pinned(at.String(), author), err
+				return op.Pin(at.String(), author), err
 			})
 			_, err := g.Invoke(t.Context(), mint.Agent(me, tools.NewLife(me, "a", "1")), tools.Invocation{Operation: tc.called, Input: []byte(`{"path":"w/a"}`)})
 			if fault.Of(err) != tc.want || len(wrote) != tc.runs || len(ledger.entries) != tc.runs {

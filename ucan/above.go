@@ -58,7 +58,7 @@ func (s *search) above(ctx context.Context, at int, n *node, aud DID) (root bool
 	for _, list := range s.lists {
 		for i := range list {
 			ref := &list[i]
-			if expired(ref.exp, s.now) || ref.exp < s.query.until { // so do those that follow
+			if isExpired(ref.exp, s.now) || ref.exp < s.query.until { // so do those that follow
 				s.inTime(ref.link, n.depth)
 				break
 			}
@@ -71,7 +71,7 @@ func (s *search) above(ctx context.Context, at int, n *node, aud DID) (root bool
 			}
 		}
 	}
-	if l := a.tellRevoked(&child); l != nil {
+	if l := a.deadCover(&child); l != nil {
 		s.fail(ErrRevoked, l, "", n.depth)
 	}
 	switch {
@@ -141,7 +141,7 @@ func (s *search) tryAll(ctx context.Context, p *Link, at int, n *node, child *gr
 // bareElsewhere reports whether a token leaves a resource bare, and so speaks of
 // its root issuer's namespace, where the owner is another: what it grants may look
 // as if it covered the request.
-func bareElsewhere(l *Link, r *resolved, owner DID) bool {
+func bareElsewhere(l *Link, r *resolution, owner DID) bool {
 	for i := range l.grants {
 		if l.grants[i].owner.IsZero() && !l.grants[i].passes && r.grants[i].owner != owner {
 			return true
@@ -175,10 +175,10 @@ func (s *search) try(ctx context.Context, p *Link, i, at int, n *node, child *gr
 		return s.fail(ErrBareResource, p, "a venue names the owner", next.depth)
 	}
 	for j, d := range s.revokers {
-		if next.revoked&(1<<j) == 0 && slices.Contains(s.revokedBy(p), d) {
+		if next.revoked&(1<<j) == 0 && slices.Contains(s.revokersOf(p), d) {
 			next.revoked |= 1 << j
 		}
-		if next.revoked&(1<<j) != 0 && p.issuedWithin(d) {
+		if next.revoked&(1<<j) != 0 && p.isIssuedWithin(d) {
 			return s.fail(ErrRevoked, p, "", next.depth)
 		}
 	}

@@ -11,8 +11,8 @@ import (
 // maxInputWeight bounds the memory that the input of a call takes once it is decoded.
 const maxInputWeight = 64 << 20
 
-// decoded is the input of the query; nil where it cannot be read.
-func (s *search) decoded() any {
+// inputValue is the input of the query; nil where it cannot be read.
+func (s *search) inputValue() any {
 	if s.input == nil && len(s.query.Input) > 0 && value.Weight(s.query.Input) <= maxInputWeight {
 		s.input, _ = value.Decode(s.query.Input, value.MaxDepth)
 	}
@@ -25,7 +25,7 @@ func (s *search) policyArgs() map[string]any {
 	if s.args == nil {
 		s.args = map[string]any{}
 		if maps.Copy(s.args, s.query.Args); s.query.Args == nil {
-			if input, ok := s.decoded().(map[string]any); ok {
+			if input, ok := s.inputValue().(map[string]any); ok {
 				s.args = argument(input).(map[string]any)
 			}
 		}

@@ -69,9 +69,9 @@ func (a *audience) all() (list []ref) {
 	return list
 }
 
-// tellRevoked returns a revoked token that would have covered what is asked, if one
+// deadCover returns a revoked token that would have covered what is asked, if one
 // is remembered.
-func (a *audience) tellRevoked(child *grant) *Link {
+func (a *audience) deadCover(child *grant) *Link {
 	for _, l := range a.revoked {
 		if slices.ContainsFunc(l.resolved.Load().grants, func(g grant) bool { return g.covers(child) }) {
 			return l

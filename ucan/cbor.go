@@ -217,7 +217,7 @@ func compareKeys(a, b string) int {
 	return strings.Compare(a, b)
 }
 
-// sortedKeys gives map keys in that order.
-func sortedKeys(m map[string]any) []string {
+// keysInOrder gives map keys in that order.
+func keysInOrder(m map[string]any) []string {
 	return slices.SortedFunc(maps.Keys(m), compareKeys)
 }

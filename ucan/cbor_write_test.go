@@ -96,7 +96,7 @@ func (w *cborWriter) value(v any, depth int) error {
 		}
 	case map[string]any:
 		w.head(cborMap, uint64(len(v)))
-		for _, key := range sortedKeys(v) {
+		for _, key := range keysInOrder(v) {
 			w.text(key)
 			if err := w.value(v[key], depth-1); err != nil {
 				return fmt.Errorf("%q: %w", key, err)

@@ -80,6 +80,6 @@ func (e *VerifyError) Unwrap() []error {
 	return []error{e.Err}
 }
 
-func malformed(format string, args ...any) error {
+func formatError(format string, args ...any) error {
 	return fmt.Errorf("%w: "+format, append([]any{ErrMalformed}, args...)...)
 }

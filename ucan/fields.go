@@ -27,7 +27,7 @@ func jsonFields(data []byte) (*fields, error) {
 	case errors.Is(err, value.ErrTooDeep):
 		return nil, fmt.Errorf("%w: values are nested more than %d deep", ErrTooDeep, maxNesting)
 	case err != nil:
-		return nil, malformed("%w", err)
+		return nil, formatError("%w", err)
 	}
 	return &fields{m: m}, nil
 }
@@ -44,7 +44,7 @@ func (f *fields) exact(known ...string) {
 	for key := range f.m {
 		for _, k := range known {
 			if key != k && strings.EqualFold(key, k) {
-				f.fail(malformed("the key %s is spelt %q", quoteShort(key), k))
+				f.fail(formatError("the key %s is spelt %q", quoteShort(key), k))
 			}
 		}
 	}
@@ -55,7 +55,7 @@ func (f *fields) only(known ...string) {
 	f.exact(known...)
 	for key := range f.m {
 		if !slices.Contains(known, key) {
-			f.fail(malformed("the key %s has no meaning here", quoteShort(key)))
+			f.fail(formatError("the key %s has no meaning here", quoteShort(key)))
 		}
 	}
 }
@@ -64,7 +64,7 @@ func (f *fields) only(known ...string) {
 func (f *fields) need(keys ...string) {
 	for _, key := range keys {
 		if _, ok := f.m[key]; !ok {
-			f.fail(malformed("%q is missing", key))
+			f.fail(formatError("%q is missing", key))
 		}
 	}
 }
@@ -76,7 +76,7 @@ func field[T any](f *fields, key string) (v T, ok bool) {
 		return v, false
 	}
 	if v, ok = found.(T); !ok {
-		f.fail(malformed("%s is of another type than it has to be", key))
+		f.fail(formatError("%s is of another type than it has to be", key))
 	}
 	return v, ok
 }
@@ -97,7 +97,7 @@ func (f *fields) seconds(key string) int64 {
 			return n
 		}
 	}
-	f.fail(malformed("%s is %v; write whole seconds since 1970", key, f.m[key]))
+	f.fail(formatError("%s is %v; write whole seconds since 1970", key, f.m[key]))
 	return 0
 }
 
@@ -117,7 +117,7 @@ func (f *fields) principal(name string) (DID, ed25519.PublicKey) {
 	}
 	key, err := decodeDID(text)
 	if err != nil {
-		f.fail(malformed("%s: %w: %s: %w", name, errDID, quoteShort(text), err))
+		f.fail(formatError("%s: %w: %s: %w", name, errDID, quoteShort(text), err))
 		return DID{}, nil
 	}
 	return DID{strings.Clone(text)}, key // the text may be a piece of a large token
@@ -130,7 +130,7 @@ func (f *fields) entries(name string) map[string]any {
 	m, _ := field[map[string]any](f, name)
 	for key, v := range m {
 		if v == nil {
-			f.fail(malformed("%s: %s is null; leave it out", name, quoteShort(key)))
+			f.fail(formatError("%s: %s is null; leave it out", name, quoteShort(key)))
 		}
 	}
 	return m
@@ -140,7 +140,7 @@ func (f *fields) entries(name string) map[string]any {
 func (f *fields) nonce() []byte {
 	n, _ := field[[]byte](f, "nonce")
 	if len(n) < minNonce {
-		f.fail(malformed("the nonce has %d bytes; it needs %d", len(n), minNonce))
+		f.fail(formatError("the nonce has %d bytes; it needs %d", len(n), minNonce))
 	}
 	return n
 }
@@ -167,7 +167,7 @@ func (f *fields) agents(facts any) []string {
 		}
 	}
 	if len(agents) == 0 || len(agents) != len(list) || len(agents) > maxAgents {
-		f.fail(malformed("%s is a list of 1 to %d names", agentsKey, maxAgents))
+		f.fail(formatError("%s is a list of 1 to %d names", agentsKey, maxAgents))
 	}
 	return agents
 }

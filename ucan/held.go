@@ -44,7 +44,7 @@ func (v *Verifier) Holdings(ctx context.Context, caller, owner DID, most int) ([
 				if err != nil {
 					return nil, fmt.Errorf("list capabilities: %w", err)
 				}
-				grants = v.within(ctx, grants, &grants[i], signedBy{signed.Issuer, signed.Audience, refused.Detail}, caller)
+				grants = v.within(ctx, grants, &grants[i], agentSignature{signed.Issuer, signed.Audience, refused.Detail}, caller)
 			}
 			continue
 		}
@@ -59,9 +59,9 @@ func (v *Verifier) Holdings(ctx context.Context, caller, owner DID, most int) ([
 	return held, nil
 }
 
-// Delegated lists what a principal may do in the namespace of another by
+// Delegations lists what a principal may do in the namespace of another by
 // delegation, see [Verifier.Holdings].
-func (v *Verifier) Delegated(ctx context.Context, audience, owner DID) ([]caps.Capability, error) {
+func (v *Verifier) Delegations(ctx context.Context, audience, owner DID) ([]caps.Capability, error) {
 	held, err := v.Holdings(ctx, audience, owner, 0)
 	list := make([]caps.Capability, len(held))
 	for i := range held {
@@ -142,7 +142,7 @@ func (v *Verifier) claims(ctx context.Context, caller, owner DID) (grants []gran
 	all := a.all()
 	slices.SortFunc(all, func(x, y ref) int { return cmp.Or(ofOthers(x)-ofOthers(y), later(x, y)) })
 	for _, r := range all {
-		if expired(r.exp, v.now()) {
+		if isExpired(r.exp, v.now()) {
 			continue
 		}
 		if grants, err = v.gives(ctx, r.link, *r.at(), elsewhere, grants, map[DID]bool{}); err != nil {
@@ -165,9 +165,9 @@ func appendGrant(list []grant, g grant) []grant {
 }
 
 // within appends the parts of g that an agent holds.
-func (v *Verifier) within(ctx context.Context, list []grant, g *grant, by signedBy, caller DID) []grant {
+func (v *Verifier) within(ctx context.Context, list []grant, g *grant, by agentSignature, caller DID) []grant {
 	set, principal := v.Signer(ctx, by.issuer, by.audience, by.agent)
-	for c := range caps.Of(g.shown).In(principal.s).Intersect(set).SeenBy(caller.s, principal.s).All() {
+	for c := range caps.Of(g.shown).In(principal.s).Intersect(set).AsSeenBy(caller.s, principal.s).All() {
 		if part, err := newGrant(c.With(), string(c.Can())); err == nil && part.owner == g.owner && !c.Denies() {
 			list = appendGrant(list, part)
 		}

@@ -14,8 +14,8 @@ func (s *search) holds(l *Link, height int) bool {
 	if !s.inTime(l, height) {
 		return false
 	}
-	for _, d := range s.revokedBy(l) {
-		if d == l.Issuer || d == l.Subject || d == s.need.owner || l.issuedWithin(d) {
+	for _, d := range s.revokersOf(l) {
+		if d == l.Issuer || d == l.Subject || d == s.need.owner || l.isIssuedWithin(d) {
 			return s.fail(ErrRevoked, l, "", height)
 		}
 	}
@@ -37,13 +37,13 @@ func (s *search) holds(l *Link, height int) bool {
 	return true
 }
 
-// expired reports whether a last second is over.
-func expired(exp int64, now time.Time) bool { return exp != never && now.After(time.Unix(exp, 0)) }
+// isExpired reports whether a last second is over.
+func isExpired(exp int64, now time.Time) bool { return exp != never && now.After(time.Unix(exp, 0)) }
 
 func (s *search) inTime(l *Link, height int) bool {
 	life := s.v.Limits.life()
 	switch {
-	case expired(l.exp, s.now):
+	case isExpired(l.exp, s.now):
 		return s.fail(ErrExpired, l, "", height)
 	case l.exp < s.query.until:
 		return s.fail(ErrTimeBounds, l, "the proof ends at "+l.Expires().Format(time.RFC3339), height)
@@ -55,7 +55,7 @@ func (s *search) inTime(l *Link, height int) bool {
 	return true
 }
 
-func (s *search) revokedBy(l *Link) []DID {
+func (s *search) revokersOf(l *Link) []DID {
 	brought := s.v.brought[l.CID]
 	switch {
 	case s.v.Store == nil:
@@ -66,9 +66,9 @@ func (s *search) revokedBy(l *Link) []DID {
 	return slices.Concat(s.v.Store.revokersOf(l.CID), brought)
 }
 
-// disowned reports whether the owner of each resource that a token grants has revoked it.
-func (s *search) disowned(l *Link) bool {
-	by := s.revokedBy(l)
+// isDisowned reports whether the owner of each resource that a token grants has revoked it.
+func (s *search) isDisowned(l *Link) bool {
+	by := s.revokersOf(l)
 	return !slices.ContainsFunc(l.grants, func(g grant) bool { return g.passes || !slices.Contains(by, g.owner) })
 }
 
@@ -81,7 +81,7 @@ func (s *search) counts(ctx context.Context, l *Link, height int) bool {
 		}
 	}
 	for _, agent := range l.Agents {
-		if s.v.Signer != nil && !s.agentHolds(ctx, signedBy{l.Issuer, l.Audience, agent}) {
+		if s.v.Signer != nil && !s.agentHolds(ctx, agentSignature{l.Issuer, l.Audience, agent}) {
 			return s.fail(ErrAgent, l, agent, height)
 		}
 	}
@@ -89,17 +89,17 @@ func (s *search) counts(ctx context.Context, l *Link, height int) bool {
 }
 
 // agentHolds asks for an agent once a search.
-func (s *search) agentHolds(ctx context.Context, by signedBy) bool {
+func (s *search) agentHolds(ctx context.Context, by agentSignature) bool {
 	holds, known := s.agents[by]
 	if !known {
 		set, principal := s.v.Signer(ctx, by.issuer, by.audience, by.agent)
 		d := set.Check(caps.Need(string(s.need.can), absolute(s.need.owner, s.need.path)).In(principal.s))
 		if d.Open() {
-			d = d.Settle(caps.Facts{Now: s.now, Input: s.decoded()})
+			d = d.Settle(caps.Facts{Now: s.now, Input: s.inputValue()})
 		}
-		holds = d.Allowed()
+		holds = d.IsAllowed()
 		if s.agents == nil {
-			s.agents = map[signedBy]bool{}
+			s.agents = map[agentSignature]bool{}
 		}
 		s.agents[by] = holds
 	}
@@ -111,12 +111,12 @@ func (s *search) agentHolds(ctx context.Context, by signedBy) bool {
 func (s *search) doubt(g *Grant) (again bool) {
 	for i := range g.n {
 		l := g.chain[i].link
-		if !s.sealed(l, i+1) {
+		if !s.checkSignatures(l, i+1) {
 			return true
 		}
-		for _, d := range s.revokedBy(l) {
+		for _, d := range s.revokersOf(l) {
 			for j := i; j < g.n; j++ {
-				if g.chain[j].link.issuedWithin(d) && !slices.Contains(s.revokers, d) {
+				if g.chain[j].link.isIssuedWithin(d) && !slices.Contains(s.revokers, d) {
 					s.revokers = append(s.revokers, d)
 					again = true
 				}
@@ -126,14 +126,14 @@ func (s *search) doubt(g *Grant) (again bool) {
 	return again
 }
 
-// sealed checks the signatures of a token and its proofs.
-func (s *search) sealed(l *Link, height int) bool {
+// checkSignatures checks the signatures of a token and its proofs.
+func (s *search) checkSignatures(l *Link, height int) bool {
 	if !l.verify() {
 		s.forged = append(s.forged, l)
 		return s.fail(ErrSignature, l, "", height)
 	}
 	for _, p := range l.resolved.Load().parents {
-		if !s.sealed(p, height+1) {
+		if !s.checkSignatures(p, height+1) {
 			return false
 		}
 	}

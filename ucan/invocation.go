@@ -61,7 +61,7 @@ func (l Limits) openInvocation(raw []byte) (*Invocation, error) {
 		named, _ := p.(link)
 		c, ok := cidFromBytes([]byte(named))
 		if !ok {
-			f.fail(malformed("a proof is not the CID of a token"))
+			f.fail(formatError("a proof is not the CID of a token"))
 		}
 		inv.Proofs = append(inv.Proofs, c)
 	}
@@ -167,7 +167,7 @@ func (v *Verifier) Current(inv *Invocation) error {
 	}
 	now, life := v.now(), v.Limits.invocationLife()
 	switch {
-	case expired(inv.exp, now):
+	case isExpired(inv.exp, now):
 		return refuse(ErrExpired, "")
 	case now.Before(time.Unix(inv.iat, 0)):
 		return refuse(ErrNotYetValid, "it was issued in the future")

@@ -109,7 +109,7 @@ func (is *Issuer) delegate(ctx context.Context, d *Delegation) (links []*Link, e
 	}
 	held := make([]holding, 0, len(d.Capabilities))
 	for _, c := range d.Capabilities {
-		limits, err := carried(c, d.Format)
+		limits, err := policyFor(c, d.Format)
 		if err != nil {
 			return nil, err
 		}

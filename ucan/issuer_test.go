@@ -410,7 +410,7 @@ func TestHeld(t *testing.T) {
 	)
 	want := func(can ...caps.Capability) {
 		t.Helper()
-		list, err := w.v.Delegated(t.Context(), w.bob.DID(), w.alice.DID())
+		list, err := w.v.Delegations(t.Context(), w.bob.DID(), w.alice.DID())
 		got := caps.Of(list...)
 		if err != nil || !got.In(w.alice.DID().s).Equal(caps.Of(can...)) {
 			t.Errorf("Held = %v, %v; want %v", list, err, caps.Of(can...))
@@ -437,7 +437,7 @@ func TestHeldAmongMany(t *testing.T) {
 		if err != nil || len(grants) != want || cap(grants) > 2*want {
 			t.Errorf("%d claims in the room of %d, %v, want %d", len(grants), cap(grants), err, want)
 		}
-		if list, err := w.v.Delegated(t.Context(), w.bob.DID(), owner); err != nil || len(list) != want {
+		if list, err := w.v.Delegations(t.Context(), w.bob.DID(), owner); err != nil || len(list) != want {
 			t.Errorf("Delegated lists %d, %v, want %d", len(list), err, want)
 		}
 	}

@@ -37,13 +37,13 @@ func (l Limits) decodeJWT(raw []byte, depth int) (*Link, error) {
 	raw = bytes.Clone(raw)
 	parts := bytes.Split(raw, []byte{'.'})
 	if len(parts) != 3 {
-		return nil, malformed("a JWT has three parts, this has %d", len(parts))
+		return nil, formatError("a JWT has three parts, this has %d", len(parts))
 	}
 	var decoded [3][]byte
 	for i, p := range parts {
 		var err error
 		if decoded[i], err = b64.AppendDecode(nil, p); err != nil {
-			return nil, malformed("part %d is not base64url: %w", i+1, err)
+			return nil, formatError("part %d is not base64url: %w", i+1, err)
 		}
 		if !bytes.Equal(b64.AppendEncode(nil, decoded[i]), p) {
 			return nil, fmt.Errorf("%w: part %d has bits or line ends that say nothing", ErrNotCanonical, i+1)
@@ -58,7 +58,7 @@ func (l Limits) decodeJWT(raw []byte, depth int) (*Link, error) {
 		return nil, err
 	}
 	if len(link.sig) != ed25519.SignatureSize {
-		return nil, malformed("the signature has %d bytes, an Ed25519 signature %d", len(link.sig), ed25519.SignatureSize)
+		return nil, formatError("the signature has %d bytes, an Ed25519 signature %d", len(link.sig), ed25519.SignatureSize)
 	}
 	if err := l.readPayload(link, decoded[1], headerVersion, depth); err != nil {
 		return nil, err
@@ -80,7 +80,7 @@ func readHeader(data []byte) (kid, version string, err error) {
 		f.fail(fmt.Errorf(`%w: alg is %s; it must be "EdDSA"`, ErrAlgorithm, quoteShort(fmt.Sprint(f.m["alg"]))))
 	}
 	if typ, _ := f.m["typ"].(string); typ != "JWT" {
-		f.fail(malformed(`typ is %s; it must be "JWT"`, quoteShort(fmt.Sprint(f.m["typ"]))))
+		f.fail(formatError(`typ is %s; it must be "JWT"`, quoteShort(fmt.Sprint(f.m["typ"]))))
 	}
 	kid, ok := field[string](f, "kid")
 	if ok && kid == "" {
@@ -141,13 +141,13 @@ func (l Limits) readProofs(link *Link, f *fields, depth int) {
 		}
 		text, ok := item.(string)
 		if !ok {
-			f.fail(malformed("prf[%d] is not a text", i))
+			f.fail(formatError("prf[%d] is not a text", i))
 			return
 		}
 		if !strings.Contains(text, ".") {
 			c, err := ParseCID(text)
 			if err != nil {
-				f.fail(malformed("prf[%d]: %w", i, err))
+				f.fail(formatError("prf[%d]: %w", i, err))
 			}
 			link.Proofs = append(link.Proofs, c)
 			continue
@@ -173,7 +173,7 @@ func (l Limits) readCapabilities(f *fields, version string) (grants []grant) {
 		case len(grants) == l.capabilities():
 			f.fail(fmt.Errorf("%w: more than %d capabilities (Limits.Capabilities)", ErrTooLarge, len(grants)))
 		case err != nil:
-			f.fail(malformed("capability %d: %w", len(grants)+1, err))
+			f.fail(formatError("capability %d: %w", len(grants)+1, err))
 		}
 		if f.err == nil {
 			grants = append(grants, g)
@@ -183,13 +183,13 @@ func (l Limits) readCapabilities(f *fields, version string) (grants []grant) {
 	_, hasCap := f.m["cap"]
 	switch {
 	case hasAtt && hasCap:
-		f.fail(malformed(`it has both "att" and "cap"; write one`))
+		f.fail(formatError(`it has both "att" and "cap"; write one`))
 	case hasCap && version == "":
-		f.fail(malformed(`"cap" belongs to UCAN 0.9 and later, and "ucv" is missing`))
+		f.fail(formatError(`"cap" belongs to UCAN 0.9 and later, and "ucv" is missing`))
 	case hasCap:
 		readCapMap(f, add)
 	case !hasAtt:
-		f.fail(malformed(`the claim "att" is missing; write [] to grant nothing`))
+		f.fail(formatError(`the claim "att" is missing; write [] to grant nothing`))
 	}
 	items, _ := field[[]any](f, "att")
 	for i, item := range items {
@@ -211,14 +211,14 @@ func (l Limits) readCapabilities(f *fields, version string) (grants []grant) {
 // in words that nobody here understands, so the token is refused.
 func readCapMap(f *fields, add func(with, can string)) {
 	byResource, _ := field[map[string]any](f, "cap")
-	for _, with := range sortedKeys(byResource) {
+	for _, with := range keysInOrder(byResource) {
 		byAbility, _ := byResource[with].(map[string]any)
 		if len(byAbility) == 0 {
-			f.fail(malformed("cap[%s] is not an object of abilities", quoteShort(with)))
+			f.fail(formatError("cap[%s] is not an object of abilities", quoteShort(with)))
 		}
-		for _, can := range sortedKeys(byAbility) {
+		for _, can := range keysInOrder(byAbility) {
 			if !reflect.DeepEqual(byAbility[can], []any{map[string]any{}}) {
-				f.fail(malformed("cap[%s][%s] is not [{}]; no caveat is understood", quoteShort(with), quoteShort(can)))
+				f.fail(formatError("cap[%s][%s] is not [{}]; no caveat is understood", quoteShort(with), quoteShort(can)))
 			}
 			add(with, can)
 		}

@@ -42,7 +42,7 @@ type Link struct {
 
 	raw, signed, sig []byte
 	verified         atomic.Bool
-	resolved         atomic.Pointer[resolved]
+	resolved         atomic.Pointer[resolution]
 }
 
 // grant is one capability of a link, its resource taken apart into the namespace
@@ -73,10 +73,10 @@ func (g *grant) coversResource(c *grant) bool {
 // carries what rests on it. Nothing else about it is believed yet.
 func Open(raw []byte) (*Link, error) { return Limits{}.open(raw) }
 
-func (l Limits) open(raw []byte) (*Link, error) { return believed(l.decode(raw)) }
+func (l Limits) open(raw []byte) (*Link, error) { return pass(l.decode(raw)) }
 
-// believed passes a token on that was read, unless something is wrong with it.
-func believed(link *Link, err error) (*Link, error) {
+// pass passes a token on that was read, unless something is wrong with it.
+func pass(link *Link, err error) (*Link, error) {
 	if err == nil {
 		err = link.Err()
 	}
@@ -91,13 +91,13 @@ func believed(link *Link, err error) (*Link, error) {
 func (l Limits) decode(raw []byte) (*Link, error) {
 	switch {
 	case len(raw) == 0:
-		return nil, malformed("it is empty")
+		return nil, formatError("it is empty")
 	case raw[0] == envelopeHead:
 		return l.decodeDelegation(raw)
 	case raw[0] == 'e': // base64url of `{"`
 		return l.decodeJWT(raw, 1)
 	}
-	return nil, malformed("it is neither a sealed UCAN 1.0 token nor a JWT; remove spaces, line ends and wrappers")
+	return nil, formatError("it is neither a sealed UCAN 1.0 token nor a JWT; remove spaces, line ends and wrappers")
 }
 
 // Err says what refuses the token whatever comes with it: a signature of its own or
@@ -199,7 +199,7 @@ func (i *Invocation) Text() string { return inMultibase(multibase.Base64url, i.R
 func OpenInvocationText(text string) (*Invocation, error) { return fromText(text, OpenInvocation) }
 
 // OpenText is [Open] for a token as text: a JWT, or a sealed one in any multibase.
-func OpenText(text string) (*Link, error) { return believed(ReadText(text)) }
+func OpenText(text string) (*Link, error) { return pass(ReadText(text)) }
 
 // ReadText is [OpenText] for a token that is to be shown, whatever is wrong with
 // it: [Link.Err] says what. Its form is right.
@@ -225,7 +225,7 @@ func readText(text string) ([]byte, error) {
 	}
 	_, raw, err := multibase.Decode(text)
 	if err != nil || len(raw) == 0 || raw[0] != envelopeHead {
-		return nil, malformed("it is neither a JWT (eyJ…) nor a sealed token in multibase (u…, which is base64url)")
+		return nil, formatError("it is neither a JWT (eyJ…) nor a sealed token in multibase (u…, which is base64url)")
 	}
 	if _, err := fromMultibase(text); err != nil {
 		return nil, &VerifyError{Err: ErrNotCanonical, Detail: "the multibase text has another spelling"}

@@ -45,14 +45,14 @@ func (l Limits) openEnvelope(raw []byte, tag, tag1 string) (*envelope, error) {
 	}
 	parts, _ := v.([]any)
 	if len(parts) != 2 {
-		return nil, malformed("an envelope is a list of two")
+		return nil, formatError("an envelope is a list of two")
 	}
 	sig, okSig := parts[0].([]byte)
 	signed, okSigned := parts[1].(map[string]any)
 	header, okHeader := signed["h"].([]byte)
 	switch {
 	case !okSig || !okSigned || !okHeader || len(signed) != 2:
-		return nil, malformed("an envelope has a signature, and what it covers: a header and the token")
+		return nil, formatError("an envelope has a signature, and what it covers: a header and the token")
 	case len(sig) != ed25519.SignatureSize:
 		return nil, fmt.Errorf("%w: a signature of %d bytes", ErrAlgorithm, len(sig))
 	case !bytes.Equal(header, varsig):
@@ -68,11 +68,11 @@ func (l Limits) openEnvelope(raw []byte, tag, tag1 string) (*envelope, error) {
 	payload, ok := v.(map[string]any)
 	switch env.payload.m = payload; {
 	case !ok:
-		return nil, malformed("the token is not a map")
+		return nil, formatError("the token is not a map")
 	case is == tag || is == tag1:
 		return env, nil
 	case slices.Contains([]string{tagDelegation, tagDelegation1, tagInvocation, tagInvocation1}, is):
-		return nil, malformed("it is %s; %s is wanted", quoteShort(is), quoteShort(tag))
+		return nil, formatError("it is %s; %s is wanted", quoteShort(is), quoteShort(tag))
 	}
 	return nil, fmt.Errorf("%w: %s", ErrVersion, quoteShort(is))
 }
@@ -109,10 +109,10 @@ func (l Limits) decodeDelegation(raw []byte) (*Link, error) {
 	link.policy, g.can = rest, can
 	g.passes = g.passes && link.Subject != link.Issuer // a root has nothing to pass on but its own
 	if g.shown, err = caps.NewCapability(absolute(g.owner, g.path), string(can)); err != nil {
-		return nil, malformed("%w", err)
+		return nil, formatError("%w", err)
 	}
 	link.grants = []grant{g}
-	link.resolved.Store(&resolved{grants: link.grants, bareOwner: link.Subject, depth: 1, count: 1})
+	link.resolved.Store(&resolution{grants: link.grants, bareOwner: link.Subject, depth: 1, count: 1})
 	return link, nil
 }
 
@@ -122,7 +122,7 @@ func (f *fields) command() caps.Ability {
 	cmd, _ := field[string](f, "cmd")
 	can, err := abilityOf(cmd)
 	if err != nil {
-		f.fail(malformed("%w", err))
+		f.fail(formatError("%w", err))
 	}
 	return can
 }

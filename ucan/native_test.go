@@ -33,7 +33,7 @@ func TestConfirm(t *testing.T) {
 		_, err := Open(bad)
 		wantErr(t, err, ErrSignature)
 	}
-	if _, err := guarded(func() ([]byte, cid.Cid, error) { panic("theirs") }); err == nil || !strings.Contains(err.Error(), "panicked") {
+	if _, err := guard(func() ([]byte, cid.Cid, error) { panic("theirs") }); err == nil || !strings.Contains(err.Error(), "panicked") {
 		t.Errorf("a panic of go-ucan: %v", err)
 	}
 }

@@ -26,13 +26,13 @@ func readPolicy(list []any, sub DID) (g grant, rest []condition, err error) {
 	if found {
 		g.passes = false
 		if g.owner, g.path, err = splitAbsolute(resource); err != nil {
-			return grant{}, nil, malformed("pol: %w", err)
+			return grant{}, nil, formatError("pol: %w", err)
 		}
 	}
 	for _, item := range left {
 		s, err := parseStatement(item, maxNesting)
 		if err != nil {
-			return grant{}, nil, malformed("pol: %w", err)
+			return grant{}, nil, formatError("pol: %w", err)
 		}
 		rest = append(rest, s)
 	}

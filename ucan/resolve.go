@@ -2,10 +2,10 @@ package ucan
 
 import "slices"
 
-// resolved is what a token's proofs say about it, apart from the time, the
+// resolution is what a token's proofs say about it, apart from the time, the
 // revocations and the roots. It follows from the content of the token and its
 // proofs alone, so it is worked out once.
-type resolved struct {
+type resolution struct {
 	parents   []*Link
 	grants    []grant // owners filled in; a bare one of unknown owner stays zero
 	bareOwner DID     // the root issuer, where all proofs agree on one
@@ -24,11 +24,11 @@ const maxProofs = 256
 //
 // COG-13 verifies every proof that a token names, so one bad proof refuses the
 // token even where the others would do.
-func (l *Link) resolve(find func(CID) (*Link, error)) (*resolved, error) {
+func (l *Link) resolve(find func(CID) (*Link, error)) (*resolution, error) {
 	if r := l.resolved.Load(); r != nil {
 		return r, r.err
 	}
-	r := &resolved{depth: 1, count: 1}
+	r := &resolution{depth: 1, count: 1}
 	if len(l.Proofs) == 0 {
 		r.bareOwner = l.Issuer
 	}
@@ -68,7 +68,7 @@ func (l *Link) resolve(find func(CID) (*Link, error)) (*resolved, error) {
 	return r, r.err
 }
 
-func (l *Link) checkHops(r *resolved) error {
+func (l *Link) checkHops(r *resolution) error {
 	switch {
 	case r.depth > maxChain:
 		return &VerifyError{Err: ErrTooDeep, CID: l.CID}
@@ -91,16 +91,16 @@ func (l *Link) checkHops(r *resolved) error {
 		if g.owner == l.Issuer {
 			continue // the owner needs no proof
 		}
-		if err := coveredBy(g, r.parents); err != nil {
+		if err := checkCover(g, r.parents); err != nil {
 			return &VerifyError{Err: err, CID: l.CID, Detail: g.shown.String()}
 		}
 	}
 	return nil
 }
 
-// coveredBy returns nil if one capability of one parent covers g, or else which
+// checkCover returns nil if one capability of one parent covers g, or else which
 // part is too wide.
-func coveredBy(g *grant, parents []*Link) error {
+func checkCover(g *grant, parents []*Link) error {
 	if g.owner.IsZero() {
 		return ErrBareResource
 	}
@@ -128,8 +128,8 @@ func (l *Link) each(fn func(*Link)) {
 	}
 }
 
-// issuedWithin reports whether d issued the token or one of its proofs.
-func (l *Link) issuedWithin(d DID) (within bool) {
+// isIssuedWithin reports whether d issued the token or one of its proofs.
+func (l *Link) isIssuedWithin(d DID) (within bool) {
 	l.each(func(l *Link) { within = within || l.Issuer == d })
 	return within
 }

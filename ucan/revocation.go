@@ -34,7 +34,7 @@ func openRevocation(raw []byte) (*Revocation, error) {
 		return nil, err
 	}
 	if inv.Can != revokeAbility {
-		return nil, malformed("it invokes %s; a revocation invokes %s", inv.Can, revokeAbility)
+		return nil, formatError("it invokes %s; a revocation invokes %s", inv.Can, revokeAbility)
 	}
 	named, _ := inv.Args[revokeArg].(link)
 	older, _ := inv.Args[olderArg].(link)
@@ -42,11 +42,11 @@ func openRevocation(raw []byte) (*Revocation, error) {
 	case named == "":
 		named = older
 	case older != "" && older != named:
-		return nil, malformed("its arguments %q and %q name two tokens", revokeArg, olderArg)
+		return nil, formatError("its arguments %q and %q name two tokens", revokeArg, olderArg)
 	}
 	target, ok := cidFromBytes([]byte(named))
 	if !ok {
-		return nil, malformed("its argument %q is not the CID of a token", revokeArg)
+		return nil, formatError("its argument %q is not the CID of a token", revokeArg)
 	}
 	return &Revocation{target, inv.Issuer, inv.Raw}, nil
 }
@@ -100,7 +100,7 @@ func (v *Verifier) Revoke(ctx context.Context, r *Revocation) error {
 // revokerOf returns in whose name issuer may revoke target.
 func (v *Verifier) revokerOf(ctx context.Context, target *Link, issuer DID) (DID, error) {
 	owners := target.owners()
-	if target.issuedWithin(issuer) || target.Subject == issuer || slices.Contains(owners, issuer) {
+	if target.isIssuedWithin(issuer) || target.Subject == issuer || slices.Contains(owners, issuer) {
 		return issuer, nil
 	}
 	// Whoever stands above it in the chain by which its issuer holds it.

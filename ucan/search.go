@@ -40,7 +40,7 @@ type search struct {
 
 	revokers []DID // that stand above a token which they revoked
 	forged   []*Link
-	agents   map[signedBy]bool // whether they hold what is needed
+	agents   map[agentSignature]bool // whether they hold what is needed
 
 	// The failure that got furthest up; the first of several.
 	err    error
@@ -70,8 +70,8 @@ type state struct {
 	revoked uint64
 }
 
-// signedBy is an agent, with the issuer and the audience of the token that it signed.
-type signedBy struct {
+// agentSignature is an agent, with the issuer and the audience of the token that it signed.
+type agentSignature struct {
 	issuer, audience DID
 	agent            string
 }

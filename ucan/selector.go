@@ -93,7 +93,7 @@ func itemsOf(v any) (items []any, ok bool) {
 	case []any:
 		return v, true
 	case map[string]any:
-		for _, k := range sortedKeys(v) {
+		for _, k := range keysInOrder(v) {
 			items = append(items, v[k])
 		}
 		return items, true

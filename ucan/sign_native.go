@@ -35,8 +35,8 @@ func (s signer) SignToBytes(msg []byte, _ ...crypto.SigningOption) ([]byte, erro
 	return sig, nil
 }
 
-// guarded makes a panic inside go-ucan an error.
-func guarded(write func() ([]byte, cid.Cid, error)) (raw []byte, err error) {
+// guard makes a panic inside go-ucan an error.
+func guard(write func() ([]byte, cid.Cid, error)) (raw []byte, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("go-ucan panicked: %v", r)
@@ -78,7 +78,7 @@ func (is *Issuer) signNative(d *Delegation, h *holding) (*Link, error) {
 	if len(d.Agents) > 0 {
 		opts = append(opts, delegation.WithMeta(agentsKey, d.Agents))
 	}
-	raw, err := guarded(func() (raw []byte, _ cid.Cid, err error) {
+	raw, err := guard(func() (raw []byte, _ cid.Cid, err error) {
 		statements := append([]any{}, h.limits...)
 		if !h.path.IsRoot() || h.owner != h.sub { // a whole namespace has none of its own, the subject saying whose
 			statements = slices.Insert(statements, 0, resourceStatement(resource))
@@ -145,7 +145,7 @@ func (k Key) sealInvocation(c *Call, nonce []byte) (raw []byte, err error) {
 			return nil, fmt.Errorf("proof %d: %w", i, err)
 		}
 	}
-	return guarded(func() ([]byte, cid.Cid, error) {
+	return guard(func() ([]byte, cid.Cid, error) {
 		if !c.Audience.IsZero() && c.Audience != c.Subject {
 			opts = append(opts, invocation.WithAudience(theirs(c.Audience)))
 		}

@@ -63,8 +63,8 @@ type Store struct {
 	revocations atomic.Uint64 // since it was opened
 }
 
-// Revoked is another number after every revocation.
-func (s *Store) Revoked() uint64 { return s.revocations.Load() }
+// RevocationCount is another number after every revocation.
+func (s *Store) RevocationCount() uint64 { return s.revocations.Load() }
 
 // OpenStore reads the revocations and returns the store, which has all of kv.
 func OpenStore(ctx context.Context, kv KV) (*Store, error) {
@@ -111,7 +111,7 @@ func (s *Store) Put(ctx context.Context, link *Link) error {
 	}
 	token := keyToken + link.CID.key()
 	put := map[string][]byte{token: link.raw, keyExpiry + timeKey(link.exp) + token: nil}
-	for _, key := range link.indexed() {
+	for _, key := range link.indexKeys() {
 		put[key] = nil
 	}
 	if _, err := s.kv.Apply(ctx, nil, put, nil); err != nil {
@@ -257,8 +257,8 @@ func timeKey(seconds int64) string {
 	return string(binary.BigEndian.AppendUint64(nil, uint64(seconds)))
 }
 
-// indexed lists the keys below which a token can be found.
-func (l *Link) indexed() []string {
+// indexKeys lists the keys below which a token can be found.
+func (l *Link) indexKeys() []string {
 	c := l.CID.key()
 	return []string{keyAudience + l.Audience.key() + timeKey(l.exp) + c, keyIssuer + l.Issuer.key() + c}
 }

@@ -133,7 +133,7 @@ func TestForgedOnDisk(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.kv.data[keyToken+l.CID.key()] = memValue{l.raw, 1}
-		for _, k := range l.indexed() {
+		for _, k := range l.indexKeys() {
 			w.kv.data[k] = memValue{nil, 1}
 		}
 		return l

@@ -79,7 +79,7 @@ func (s *Store) sweep(ctx context.Context, before string) (tokens, listed int, e
 			if err != nil {
 				return 0, 0, err
 			}
-			gone = append(gone, l.indexed()...)
+			gone = append(gone, l.indexKeys()...)
 		}
 	}
 	if listed == 0 {

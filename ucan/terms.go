@@ -20,13 +20,13 @@ var errTerms = errors.New("a token cannot carry these terms")
 
 // Carries says why a token of a format cannot carry a capability with its terms, or nil.
 func Carries(c caps.Capability, format Format) error {
-	_, err := carried(c, format)
+	_, err := policyFor(c, format)
 	return err
 }
 
-// carried returns the policy of a capability's limits, in the form in which
+// policyFor returns the policy of a capability's limits, in the form in which
 // [parseStatement] reads it.
-func carried(c caps.Capability, format Format) (pol []any, err error) {
+func policyFor(c caps.Capability, format Format) (pol []any, err error) {
 	refuse := func(why string) ([]any, error) {
 		return nil, fmt.Errorf("%s: %w: %s", c, errTerms, why)
 	}

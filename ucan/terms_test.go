@@ -113,7 +113,7 @@ func TestPolicyIsWhen(t *testing.T) {
 	check := func(fatalf func(string, ...any), when, input string) {
 		c := onTerms(t, `{"with":"w/","can":"crud","when":`+when+`}`)
 		v, _ := value.Decode([]byte(input), 8)
-		want := caps.Of(c).Check(caps.Need("crud", "w/x")).Settle(caps.Facts{Now: noon, Input: v}).Allowed()
+		want := caps.Of(c).Check(caps.Need("crud", "w/x")).Settle(caps.Facts{Now: noon, Input: v}).IsAllowed()
 		_, err := w.v.Authorize(context.Background(), Query{
 			Caller: w.bob.DID(), Owner: w.alice.DID(), Request: caps.Need("crud", "w/x"), Tokens: []*Link{tokens[when]}, Input: json.RawMessage(input),
 		})

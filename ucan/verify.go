@@ -231,8 +231,8 @@ func (v *Verifier) Check(ctx context.Context, l *Link) error {
 		return err
 	}
 	search := &search{v: v, now: v.now()}
-	if search.holds(l, 0) && search.sealed(l, 0) {
-		if len(l.grants) == 0 || !search.disowned(l) {
+	if search.holds(l, 0) && search.checkSignatures(l, 0) {
+		if len(l.grants) == 0 || !search.isDisowned(l) {
 			return nil
 		}
 		search.fail(ErrRevoked, l, "", 0)
@@ -276,7 +276,7 @@ func (q *Query) need() (need, error) {
 	if err := q.Request.Err(); err != nil {
 		return need{}, &VerifyError{Err: ErrRequest, Cause: err}
 	}
-	if !caps.Unrestricted().Check(q.Request).Allowed() {
+	if !caps.Unrestricted().Check(q.Request).IsAllowed() {
 		return need{}, &VerifyError{Err: ErrRequest, Detail: "nothing grants " + q.Request.String()}
 	}
 	n := need{owner: q.Owner, path: q.Request.Resource(), can: q.Request.Ability()}

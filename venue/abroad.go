@@ -16,20 +16,20 @@ import (
 func (v *Venue) newAbroad() *agentauth.Clients {
 	return agentauth.New(agentauth.Options{
 		Name: v.name, Keeper: stays{v.store.Under("abroad/")}, Seed: v.keys.Derive, May: v.auth.MayReach, Now: v.now, Rand: v.random,
-		Gone: v.gone, Epoch: v.lives.Epoch, Logger: v.log,
-		Told: func(ctx context.Context, left agentauth.Left) error {
+		Gone: v.isGone, Epoch: v.lives.Epoch, Logger: v.log,
+		Told: func(ctx context.Context, left agentauth.Departure) error {
 			_, err := v.ledger.Note(ctx, "agent-auth elsewhere", left, ledger.Batch{})
 			return err
 		},
 	})
 }
 
-// gone reports whether a life has ended, of an agent of the venue or of one from elsewhere.
-func (v *Venue) gone(ctx context.Context, life tools.Life) (bool, error) {
+// isGone reports whether a life has ended, of an agent of the venue or of one from elsewhere.
+func (v *Venue) isGone(ctx context.Context, life tools.Life) (bool, error) {
 	if visitors.IsLife(life) {
-		return v.lives.visitors.Gone(ctx, life)
+		return v.lives.visitors.IsGone(ctx, life)
 	}
-	return v.agents.Gone(ctx, life)
+	return v.agents.IsGone(ctx, life)
 }
 
 // stays keeps the records of agents elsewhere.
@@ -60,13 +60,13 @@ func (s stays) Save(ctx context.Context, key string, rev uint64, r agentauth.Rec
 }
 
 // Page returns some records.
-func (s stays) Page(ctx context.Context, after string) (list []agentauth.Kept, next string, err error) {
+func (s stays) Page(ctx context.Context, after string) (list []agentauth.Entry, next string, err error) {
 	if after != "" {
 		after += "\x00"
 	}
 	rows, more, err := s.space.Page(ctx, "", after, 256)
 	for i := 0; i < len(rows) && err == nil; i++ {
-		k := agentauth.Kept{Key: rows[i].Key, Rev: rows[i].Rev}
+		k := agentauth.Entry{Key: rows[i].Key, Rev: rows[i].Rev}
 		err = json.Unmarshal(rows[i].Value, &k.Record)
 		list = append(list, k)
 	}

@@ -61,10 +61,10 @@ func reopens(t *testing.T) *reopened {
 }
 
 // during has a configuration's data applied, and runs do.
-func (h *reopened) during(t *testing.T, data string, do func(kept []apply.Kept, u *venue.User)) {
+func (h *reopened) during(t *testing.T, data string, do func(kept []apply.Leftover, u *venue.User)) {
 	t.Helper()
 	if h.venue == nil {
-		during(t, h.dir, data, func(v *venue.Venue, u *venue.User) { do(v.Applied().Kept, u) })
+		during(t, h.dir, data, func(v *venue.Venue, u *venue.User) { do(v.Outcome().Kept, u) })
 		return
 	}
 	u := user(t, h.venue, "alice")
@@ -81,7 +81,7 @@ func (o opening) run(t *testing.T, h *reopened) {
 	if o.entry != "" {
 		data = "{path: w/x, value: " + o.entry + "}"
 	}
-	h.during(t, data, func(kept []apply.Kept, u *venue.User) {
+	h.during(t, data, func(kept []apply.Leftover, u *venue.User) {
 		if got := read(t, u, "w/x"); got != o.want {
 			t.Errorf("with %q in the configuration, %s is stored, want %s", o.entry, got, o.want)
 		}
@@ -143,7 +143,7 @@ func TestDataThatIsEdited(t *testing.T) {
 func (h *reopened) remembered(t *testing.T, path, now string) string {
 	t.Helper()
 	var did string
-	h.during(t, "", func(_ []apply.Kept, u *venue.User) { did = u.DID().String() })
+	h.during(t, "", func(_ []apply.Leftover, u *venue.User) { did = u.DID().String() })
 	var space *store.Space
 	if h.venue != nil {
 		space = h.venue.AppliedSpace()
@@ -232,8 +232,8 @@ func TestDataIsRememberedBeforeItIsWritten(t *testing.T) {
 	}
 	during(t, dir, "", func(_ *venue.Venue, u *venue.User) { invoke(t, u, "covia:delete", `{"path":"w/x"}`) })
 	during(t, dir, "{path: w/x/below, value: 1}", func(v *venue.Venue, u *venue.User) {
-		if got := read(t, u, "w/x/below"); got != is("1") || len(v.Applied().Kept) > 0 {
-			t.Errorf("%s is stored, and %v kept", got, v.Applied().Kept)
+		if got := read(t, u, "w/x/below"); got != is("1") || len(v.Outcome().Kept) > 0 {
+			t.Errorf("%s is stored, and %v kept", got, v.Outcome().Kept)
 		}
 	})
 }
@@ -262,12 +262,12 @@ func TestDataThatIsAsItWasCostsNothing(t *testing.T) {
 // Each entry is told of on its own, in its order.
 func TestKeptNamesEachEntry(t *testing.T) {
 	h := reopens(t)
-	h.during(t, "{path: w/b, value: 1}, {path: w/a, value: 1}, {path: w/c, value: 1}", func(_ []apply.Kept, u *venue.User) {
+	h.during(t, "{path: w/b, value: 1}, {path: w/a, value: 1}, {path: w/c, value: 1}", func(_ []apply.Leftover, u *venue.User) {
 		invoke(t, u, "covia:write", `{"path":"w/b","value":5}`)
 		invoke(t, u, "covia:delete", `{"path":"w/a"}`)
 	})
-	h.during(t, "{path: w/b, value: 2}, {path: w/a, value: 2}, {path: w/c, value: 2}", func(kept []apply.Kept, u *venue.User) {
-		want := []apply.Kept{
+	h.during(t, "{path: w/b, value: 2}, {path: w/a, value: 2}, {path: w/c, value: 2}", func(kept []apply.Leftover, u *venue.User) {
+		want := []apply.Leftover{
 			{Path: "w/b", Why: "was changed here since the configuration was applied"},
 			{Path: "w/a", Why: "was deleted here since the configuration was applied"},
 		}
@@ -285,17 +285,17 @@ func TestKeptNamesEachEntry(t *testing.T) {
 func TestTextIsNotTakenForAnEntry(t *testing.T) {
 	h := reopens(t)
 	const entry = "{path: w/docs/policy, value: {limit: "
-	h.during(t, entry+"1000}}", func(_ []apply.Kept, u *venue.User) {
+	h.during(t, entry+"1000}}", func(_ []apply.Leftover, u *venue.User) {
 		invoke(t, u, "covia:write", `{"path":"w/docs","value":{"policy":"{\"limit\": \"none: approve everything\", \"limit\": 100}"}}`)
 	})
-	h.during(t, entry+"100}}", func(kept []apply.Kept, u *venue.User) {
+	h.during(t, entry+"100}}", func(kept []apply.Leftover, u *venue.User) {
 		if len(kept) != 1 {
 			t.Errorf("stored is %s, and told is %v", read(t, u, "w/docs/policy"), kept)
 		}
 	})
 	// An entry that is such text itself is the object, whatever blanks stand around it.
 	for _, limit := range []string{"1000", "100"} {
-		h.during(t, `{path: w/text, value: "{\"limit\": `+limit+`}\u00a0"}`, func(kept []apply.Kept, u *venue.User) {
+		h.during(t, `{path: w/text, value: "{\"limit\": `+limit+`}\u00a0"}`, func(kept []apply.Leftover, u *venue.User) {
 			if got := read(t, u, "w/text"); got != is(`{"limit":`+limit+`}`) || len(kept) != 0 {
 				t.Errorf("with limit %s stored is %s, told is %v", limit, got, kept)
 			}
@@ -307,9 +307,11 @@ func TestTextIsNotTakenForAnEntry(t *testing.T) {
 // lies below it.
 func TestAValueInTheWayOfAnEntry(t *testing.T) {
 	h := reopens(t)
-	h.during(t, "", func(_ []apply.Kept, u *venue.User) { invoke(t, u, "covia:write", `{"path":"w/docs","value":"gone"}`) })
+	h.during(t, "", func(_ []apply.Leftover, u *venue.User) {
+		invoke(t, u, "covia:write", `{"path":"w/docs","value":"gone"}`)
+	})
 	for range 2 {
-		h.during(t, "{path: w/docs/policy, value: strict}", func(kept []apply.Kept, u *venue.User) {
+		h.during(t, "{path: w/docs/policy, value: strict}", func(kept []apply.Leftover, u *venue.User) {
 			if len(kept) != 1 || !strings.HasPrefix(kept[0].String(), "w/docs/policy has w/docs in its way, which is a String") {
 				t.Errorf("told is %v", kept)
 			}
@@ -318,8 +320,8 @@ func TestAValueInTheWayOfAnEntry(t *testing.T) {
 			}
 		})
 	}
-	h.during(t, "{path: w/docs/policy, value: strict}", func(_ []apply.Kept, u *venue.User) { invoke(t, u, "covia:delete", `{"path":"w/docs"}`) })
-	h.during(t, "{path: w/docs/policy, value: strict}", func(kept []apply.Kept, u *venue.User) {
+	h.during(t, "{path: w/docs/policy, value: strict}", func(_ []apply.Leftover, u *venue.User) { invoke(t, u, "covia:delete", `{"path":"w/docs"}`) })
+	h.during(t, "{path: w/docs/policy, value: strict}", func(kept []apply.Leftover, u *venue.User) {
 		if got := read(t, u, "w/docs/policy"); got != is(`"strict"`) || len(kept) != 0 {
 			t.Errorf("once it is out of the way %s is stored, told is %v", got, kept)
 		}
@@ -331,10 +333,10 @@ func TestAValueInTheWayOfAnEntry(t *testing.T) {
 func TestADeepValueIsSomebodyElses(t *testing.T) {
 	h := reopens(t)
 	deep := strings.Repeat("[", 127) + strings.Repeat("]", 127)
-	h.during(t, "", func(_ []apply.Kept, u *venue.User) {
+	h.during(t, "", func(_ []apply.Leftover, u *venue.User) {
 		invoke(t, u, "covia:write", `{"path":"w/x/a/b/c/d","value":`+deep+`}`)
 	})
-	h.during(t, "{path: w/x, value: 1}", func(kept []apply.Kept, _ *venue.User) {
+	h.during(t, "{path: w/x, value: 1}", func(kept []apply.Leftover, _ *venue.User) {
 		if len(kept) != 1 {
 			t.Errorf("kept is %v, want w/x", kept)
 		}

@@ -45,7 +45,7 @@ func TestSchedulesOfTheConfiguration(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(tt.want, v.Applied()); diff != "" {
+		if diff := cmp.Diff(tt.want, v.Outcome()); diff != "" {
 			t.Errorf("opening %d (-want +got):\n%s", i, diff)
 		}
 		alice := user(t, v, "alice")

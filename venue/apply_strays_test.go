@@ -33,7 +33,7 @@ func TestWhatLeavesTheConfigurationIsTold(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(tt.want, v.Applied()); diff != "" {
+		if diff := cmp.Diff(tt.want, v.Outcome()); diff != "" {
 			t.Errorf("opening %d (-want +got):\n%s", i, diff)
 		}
 		if tt.operation != "" {

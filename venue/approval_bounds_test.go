@@ -86,7 +86,7 @@ func TestApprovalsAreBounded(t *testing.T) {
 // A request that is over goes when the configuration says so, with all its rows; what
 // waits stays.
 func TestPrunedApprovalsLeaveNoRows(t *testing.T) {
-	d := deskOf(t, venue.Options{Retention: config.Retention{Approvals: config.Retained{Age: time.Hour}}})
+	d := deskOf(t, venue.Options{Retention: config.Retention{Approvals: config.KeepLimit{Age: time.Hour}}})
 	var runs []string
 	for i, answer := range []string{"approve", "deny", "", ""} {
 		id, _ := d.askIn(t, d.bob, fmt.Sprint("s", i))

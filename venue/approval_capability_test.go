@@ -185,7 +185,7 @@ func TestOneRequestForACapability(t *testing.T) {
 		if err := d.v.Close(); err != nil {
 			t.Fatal(err)
 		}
-		d = deskOf(t, venue.Options{Dir: dir, Idle: true, Retention: config.Retention{Approvals: config.Retained{Age: time.Hour}}})
+		d = deskOf(t, venue.Options{Dir: dir, Idle: true, Retention: config.Retention{Approvals: config.KeepLimit{Age: time.Hour}}})
 		if now := d.show(t, req.ID); now.Status == approvals.Pending {
 			invoke(t, d.alice, "approval:approve", `{"id":"`+req.ID+`","for":"30m"}`)
 		}

@@ -26,7 +26,7 @@ func TestApprovalOfAnIndependentAgentThatIsAsked(t *testing.T) {
 		t.Fatalf("the turn of boss ends with %v, want that it waits", err)
 	}
 	req := d.only(t)
-	if n := len(d.v.Executing()); n != 0 {
+	if n := len(d.v.LiveRuns()); n != 0 {
 		t.Errorf("%d runs execute while all wait", n)
 	}
 	invoke(t, d.alice, "approval:approve", `{"id":"`+req.ID+`"}`)
@@ -56,7 +56,7 @@ func TestApprovalBelowAnIndependentAgentThatWaits(t *testing.T) {
 	if fault.Of(err) != fault.Waiting {
 		t.Fatalf("the turn of carol ends with %v, want that it waits", err)
 	}
-	if n := len(d.v.Executing()); n != 0 {
+	if n := len(d.v.LiveRuns()); n != 0 {
 		t.Errorf("%d runs execute while all wait", n)
 	}
 	req := d.only(t)

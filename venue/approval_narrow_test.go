@@ -190,7 +190,7 @@ func TestApproveWithinLimitsAfterARestart(t *testing.T) {
 	if err := d.v.Close(); err != nil {
 		t.Fatal(err)
 	}
-	d = deskOf(t, venue.Options{Dir: dir, Idle: true, Retention: config.Retention{Approvals: config.Retained{Age: time.Hour}}})
+	d = deskOf(t, venue.Options{Dir: dir, Idle: true, Retention: config.Retention{Approvals: config.KeepLimit{Age: time.Hour}}})
 	d.model.Ask("covia_write", `{"path":"w/refunds/1","value":5}`)
 	if waits, result := d.goOn(t, req.Run); waits != nil || !strings.Contains(result, `"written":true`) {
 		t.Errorf("the run waits for %v, its call comes to %s", waits, result)

@@ -79,16 +79,16 @@ func (d *desk) show(t *testing.T, id string) (req approvals.Request) {
 }
 
 // ended waits for the end of a run and returns its last result and its text.
-func (d *desk) ended(t *testing.T, run string) (result runtime.ToolFinished, text string) {
+func (d *desk) ended(t *testing.T, run string) (result runtime.ToolEnd, text string) {
 	t.Helper()
 	for e, err := range d.alice.Events(t.Context(), run, 0) {
 		if err != nil {
 			t.Fatal(err)
 		}
 		switch ev := e.Event.(type) {
-		case runtime.ToolFinished:
+		case runtime.ToolEnd:
 			result = ev
-		case runtime.TurnFinished:
+		case runtime.TurnEnd:
 			text = ev.Text
 		}
 	}
@@ -110,7 +110,7 @@ func goesOn(t *testing.T, v *venue.Venue, owner *venue.Principal, waits error) r
 		if rec.Over() {
 			return rec
 		}
-		for _, r := range v.Executing() {
+		for _, r := range v.LiveRuns() {
 			_, _ = r.Wait(t.Context())
 		}
 	}
@@ -126,7 +126,7 @@ func TestApprove(t *testing.T) {
 	if rec, err := d.alice.Run(t.Context(), req.Run); err != nil || rec.Status != runs.Waiting || len(rec.Waits) != 1 || rec.Waits[0] != req.ID {
 		t.Errorf("the run is %+v, %v; want that it waits for the request", rec, err)
 	}
-	if n := len(d.v.Executing()); n != 0 {
+	if n := len(d.v.LiveRuns()); n != 0 {
 		t.Errorf("%d runs execute while the only one waits", n)
 	}
 	if _, err := turnIn(t.Context(), d.bob, "main", "hello?"); fault.Of(err) != fault.Waiting {
@@ -361,7 +361,7 @@ func TestApprovalOfAGrandchild(t *testing.T) {
 	if req.Agent != "low" || fmt.Sprint(req.Via) != "[top mid]" {
 		t.Errorf("the request is of %s via %v", req.Agent, req.Via)
 	}
-	if n := len(v.Executing()); n != 0 {
+	if n := len(v.LiveRuns()); n != 0 {
 		t.Errorf("%d runs execute while all wait", n)
 	}
 	invoke(t, alice, "approval:approve", `{"id":"`+req.ID+`"}`)

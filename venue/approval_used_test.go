@@ -36,13 +36,13 @@ func TestAnApprovalIsUsedUpWhereverItIsUsed(t *testing.T) {
 				if _, rests := errors.AsType[*runtime.RestError](err); err != nil && !rests {
 					t.Fatal(err)
 				}
-				for _, r := range d.v.Executing() {
+				for _, r := range d.v.LiveRuns() {
 					_, _ = r.Wait(t.Context())
 				}
 				req := d.only(t)
 				ids = append(ids, req.ID)
 				invoke(t, d.alice, "approval:approve", `{"id":"`+req.ID+`"}`)
-				for _, r := range d.v.Executing() {
+				for _, r := range d.v.LiveRuns() {
 					if _, err := r.Wait(t.Context()); err != nil && fault.Of(err) != fault.Waiting {
 						t.Error(err)
 					}

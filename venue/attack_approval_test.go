@@ -104,7 +104,7 @@ func TestApprovalBelowAnIndependentAgent(t *testing.T) {
 	}
 	req := d.only(t)
 	invoke(t, d.alice, "approval:approve", `{"id":"`+req.ID+`"}`)
-	for _, r := range d.v.Executing() {
+	for _, r := range d.v.LiveRuns() {
 		_, _ = r.Wait(t.Context())
 	}
 	if now := d.show(t, req.ID); now.Status != approvals.Used {
@@ -123,12 +123,12 @@ func TestApprovalOfAScheduledCall(t *testing.T) {
 		t.Fatalf("schedule: %s", done.Result)
 	}
 	invoke(t, d.alice, "scheduler:trigger", `{"handle":"pay"}`)
-	for _, r := range d.v.Executing() {
+	for _, r := range d.v.LiveRuns() {
 		_, _ = r.Wait(t.Context())
 	}
 	req := d.only(t)
 	invoke(t, d.alice, "approval:approve", `{"id":"`+req.ID+`"}`)
-	for _, r := range d.v.Executing() {
+	for _, r := range d.v.LiveRuns() {
 		_, _ = r.Wait(t.Context())
 	}
 	if now := d.show(t, req.ID); now.Status != approvals.Used {

@@ -260,7 +260,7 @@ func TestAttackATwinOfAnIndependentAgent(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if done, ok := ev.(runtime.ToolFinished); ok {
+			if done, ok := ev.(runtime.ToolEnd); ok {
 				outcomes = append(outcomes, done.Outcome+" "+done.Result)
 			}
 		}
@@ -490,7 +490,7 @@ func TestAttackATurnKeepsTheOldNamespaceAndGetsTheNewBounds(t *testing.T) {
 			if err != nil {
 				break // a turn that is stopped is fine
 			}
-			if _, ok := ev.(runtime.ToolFinished); ok && first {
+			if _, ok := ev.(runtime.ToolEnd); ok && first {
 				first = false
 				s := spec("dave", "", held)
 				s.Identity = agents.IdentityOwn

@@ -129,7 +129,7 @@ func TestATraceHoldsNoSecretByOtherWays(t *testing.T) {
 		"a call that was stopped": func(t *testing.T, _ *venue.User, carol *venue.Agent, p *puppet) {
 			p.Ask("secret_set", `{"name":"A","value":"`+value+`"}`)
 			for ev, err := range carol.Chat(t.Context(), "go") {
-				if _, asked := ev.(runtime.Answered); asked || err != nil {
+				if _, asked := ev.(runtime.ModelAnswer); asked || err != nil {
 					break
 				}
 			}
@@ -138,7 +138,7 @@ func TestATraceHoldsNoSecretByOtherWays(t *testing.T) {
 		"a call that was stopped, and its tool taken away": func(t *testing.T, alice *venue.User, carol *venue.Agent, p *puppet) {
 			p.Ask("secret_set", `{"name":"A","value":"`+value+`"}`)
 			for ev, err := range carol.Chat(t.Context(), "go") {
-				if _, asked := ev.(runtime.Answered); asked || err != nil {
+				if _, asked := ev.(runtime.ModelAnswer); asked || err != nil {
 					break
 				}
 			}
@@ -148,7 +148,7 @@ func TestATraceHoldsNoSecretByOtherWays(t *testing.T) {
 		"a summary of a call that was stopped": func(t *testing.T, _ *venue.User, carol *venue.Agent, p *puppet) {
 			p.Ask("secret_set", `{"name":"A","value":"`+value+`"}`)
 			for ev, err := range carol.Chat(t.Context(), "go") {
-				if _, asked := ev.(runtime.Answered); asked || err != nil {
+				if _, asked := ev.(runtime.ModelAnswer); asked || err != nil {
 					break
 				}
 			}

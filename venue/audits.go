@@ -33,8 +33,8 @@ const (
 	rowsBehind   = 1000   // before the first of a page, where outcomes are looked for
 )
 
-// judged is a row as it is listed.
-type judged struct {
+// rowView is a row as it is listed.
+type rowView struct {
 	ledger.Row
 	Outcome string `json:"outcome,omitempty"` // ok, failed, denied, waiting or unknown; empty where it is not known yet
 	Error   string `json:"error,omitempty"`
@@ -50,7 +50,7 @@ func (a *audits) List(ctx context.Context, call tools.Call, q audit.Query) (out 
 	}
 	out.Rows = []json.RawMessage{}
 	looked := 0
-	for j, err := range a.ledger.LastJudged(ctx, before, rowsBehind) {
+	for j, err := range a.ledger.LastVerdicts(ctx, before, rowsBehind) {
 		if err == nil {
 			err = call.Meter().Charge(ctx, tools.Steps, 1)
 		}
@@ -58,7 +58,7 @@ func (a *audits) List(ctx context.Context, call tools.Call, q audit.Query) (out 
 			return out, err
 		}
 		if looked++; a.wants(call, &q, &j) {
-			row := judged{Row: j.Row}
+			row := rowView{Row: j.Row}
 			if j.Late != nil {
 				row.Outcome, row.Error = j.Late.Outcome, j.Late.Error
 			}
@@ -78,12 +78,12 @@ func (a *audits) List(ctx context.Context, call tools.Call, q audit.Query) (out 
 	return out, nil
 }
 
-func (a *audits) wants(call tools.Call, q *audit.Query, j *ledger.Judged) bool {
+func (a *audits) wants(call tools.Call, q *audit.Query, j *ledger.Verdict) bool {
 	return j.Entry != nil && j.Owner == call.Owner().String() && (q.Agent == "" || j.Actor == q.Agent || slices.Contains(j.Wrote, q.Agent)) && (!q.Denied || j.IsDenied())
 }
 
 // Prove is that of [audit.Service]. What is not the caller's is not there.
-func (a *audits) Prove(ctx context.Context, call tools.Call, in audit.Numbered) (out audit.Proof, err error) {
+func (a *audits) Prove(ctx context.Context, call tools.Call, in audit.RowRef) (out audit.Proof, err error) {
 	none := fault.New(fault.NotFound, fmt.Sprintf("there is no row %d of yours: audit:list has their numbers", in.Row))
 	of, err := a.row(ctx, in.Row)
 	if err == nil && of != nil && of.Of != 0 {
@@ -95,7 +95,7 @@ func (a *audits) Prove(ctx context.Context, call tools.Call, in audit.Numbered) 
 	if of == nil || of.Entry == nil || of.Owner != call.Owner().String() {
 		return out, none
 	}
-	if in.Row > a.ledger.Signed().Size && !a.signs.Allow() {
+	if in.Row > a.ledger.LastCheckpoint().Size && !a.signs.Allow() {
 		return out, errSigns
 	}
 	p, err := a.ledger.Prove(ctx, in.Row)
@@ -127,7 +127,7 @@ var errSigns = fault.New(fault.Busy, "too many checkpoints are asked for: the ne
 
 // Checkpoint is that of [audit.Service].
 func (a *audits) Checkpoint(ctx context.Context, _ tools.Call, _ audit.Nothing) (audit.Checkpoint, error) {
-	c := a.ledger.Signed()
+	c := a.ledger.LastCheckpoint()
 	if c.Size == 0 || a.signs.Allow() {
 		var err error
 		if c, err = a.ledger.Checkpoint(ctx); err != nil {

@@ -198,7 +198,7 @@ func TestSelfIssuedTokenThatEnds(t *testing.T) {
 // venueToken has a principal make a token of the venue.
 func venueToken(t *testing.T, p *venue.Principal, input string) string {
 	t.Helper()
-	var made tokens.Created
+	var made tokens.CreateResult
 	if err := json.Unmarshal([]byte(invoke(t, p, "token:create", input)), &made); err != nil {
 		t.Fatal(err)
 	}
@@ -308,7 +308,7 @@ func TestAnonymous(t *testing.T) {
 	stopped := nobody.Stop(t.Context(), "x")
 	_, resumed := nobody.Resume(t.Context(), "x")
 	_, asked := nobody.OpenCalls(t.Context(), "x")
-	_, cut := nobody.Interrupted(t.Context(), "x")
+	_, cut := nobody.Interruption(t.Context(), "x")
 	var followed error
 	for _, err := range nobody.Events(t.Context(), "x", 0) {
 		followed = err
@@ -816,7 +816,7 @@ func TestRatesBeforeOnce(t *testing.T) {
 // A token that a guest makes, and a session that begins with it, are a guest's.
 func TestGuestsTokens(t *testing.T) {
 	me, dir := newSelf(t), t.TempDir()
-	var made tokens.Created
+	var made tokens.CreateResult
 	enter := func(guests config.Guests, try func(v *venue.Venue)) {
 		hands := newHands(time.Now())
 		v := open(t, &venue.Options{Dir: dir, Now: hands.Now, Auth: config.Auth{Guests: guests}})
@@ -850,7 +850,7 @@ func TestGuestsTokens(t *testing.T) {
 		}
 	})
 	enter(config.Guests{Requests: 2}, func(v *venue.Venue) { // what guests share they share signed in, too
-		p, _, err := v.SignedIn(t.Context(), secret)
+		p, _, err := v.BySession(t.Context(), secret)
 		if err != nil || !p.Guest() {
 			t.Fatalf("who signed in is no guest: %v", err)
 		}
@@ -864,7 +864,7 @@ func TestGuestsTokens(t *testing.T) {
 		if _, err := v.Authenticate(t.Context(), made.Secret); fault.Of(err) != fault.Unauthenticated {
 			t.Errorf("the token, where no guests are let in: %v", err)
 		}
-		if _, _, err := v.SignedIn(t.Context(), secret); fault.Of(err) != fault.Unauthenticated {
+		if _, _, err := v.BySession(t.Context(), secret); fault.Of(err) != fault.Unauthenticated {
 			t.Errorf("the session, where no guests are let in: %v", err)
 		}
 	})
@@ -873,9 +873,9 @@ func TestGuestsTokens(t *testing.T) {
 // A token does not make one that outlives it.
 func TestTokenOfToken(t *testing.T) {
 	v := open(t, nil)
-	make := func(p *venue.Principal, in any) (tokens.Created, error) {
+	make := func(p *venue.Principal, in any) (tokens.CreateResult, error) {
 		raw, err := p.Invoke(t.Context(), "token:create", in)
-		var made tokens.Created
+		var made tokens.CreateResult
 		if err == nil {
 			err = json.Unmarshal(raw, &made)
 		}

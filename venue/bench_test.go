@@ -60,7 +60,7 @@ func clerks(b *testing.B, dir string, n int) []*venue.Agent {
 
 func note(b testing.TB, a *venue.Agent, session string) {
 	for ev, err := range a.ChatIn(b.Context(), session, "Note it.") {
-		if done, is := ev.(runtime.ToolFinished); err != nil || is && done.Outcome != runtime.ToolOK {
+		if done, is := ev.(runtime.ToolEnd); err != nil || is && done.Outcome != runtime.ToolOK {
 			b.Fatal(ev, err)
 		}
 	}

@@ -86,15 +86,15 @@ func TestTheLargestTurn(t *testing.T) {
 	s.Tools = []string{"test:echo"}
 	s.Output = []byte(`{"type":"string"}`)
 	bob := create(t, user(t, v, "alice"), s)
-	var end runtime.TurnFinished
+	var end runtime.TurnEnd
 	results := 0
 	for _, ev := range chat(t, bob, say) {
 		switch ev := ev.(type) {
-		case runtime.ToolFinished:
+		case runtime.ToolEnd:
 			if results++; ev.Outcome != runtime.ToolOK {
 				t.Errorf("a call ended as %s: %.200s", ev.Outcome, ev.Result)
 			}
-		case runtime.TurnFinished:
+		case runtime.TurnEnd:
 			end = ev
 		}
 	}

@@ -50,7 +50,7 @@ func TestAttackABudgetIsNotRaisedFromBelow(t *testing.T) {
 			}
 			var outcome string
 			for _, ev := range chat(t, agentOf(t, h.alice, tc.by), "go") {
-				if done, ok := ev.(runtime.ToolFinished); ok {
+				if done, ok := ev.(runtime.ToolEnd); ok {
 					outcome += done.Result
 				}
 			}

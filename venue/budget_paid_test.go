@@ -156,7 +156,7 @@ func TestAJobThatGoesOnIsPaidByWhoBeganIt(t *testing.T) {
 			}
 			v, alice = begin()
 		}
-		for _, r := range v.Executing() {
+		for _, r := range v.LiveRuns() {
 			_, _ = r.Wait(t.Context())
 		}
 	}

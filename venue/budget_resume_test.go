@@ -70,7 +70,7 @@ func TestTheBudgetOfARunThatGoesOn(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					if _, is := e.Event.(runtime.ToolFinished); is {
+					if _, is := e.Event.(runtime.ToolEnd); is {
 						calls++
 					}
 				}

@@ -61,7 +61,7 @@ func (h *house) open(t *testing.T, dir string) {
 	t.Helper()
 	h.kidModel = &held{Model: h.q}
 	price := &spend.Price{Input: 1, Output: 1}
-	boss, kid := wrap.Metered(h.p, "boss", price), wrap.Metered(h.kidModel, "kid", price)
+	boss, kid := wrap.Meter(h.p, "boss", price), wrap.Meter(h.kidModel, "kid", price)
 	h.v = open(t, &venue.Options{Dir: dir, Models: map[string]runtime.Model{"boss": boss, "kid": kid, "default": boss}})
 	h.alice = user(t, h.v, "alice")
 }
@@ -148,12 +148,12 @@ func TestATurnTellsWhatItCaused(t *testing.T) {
 			h.p.Usage, h.q.Usage = &runtime.Usage{Input: 100, Output: 10}, &runtime.Usage{Input: 10, Output: 2}
 			h.p.Ask(tc.tool, tc.arguments)
 			h.q.Ask("covia_write", `{"path":"w/first","value":1}`)
-			var told runtime.TurnFinished
+			var told runtime.TurnEnd
 			for ev, err := range h.boss.Chat(t.Context(), "go") {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if end, ok := ev.(runtime.TurnFinished); ok {
+				if end, ok := ev.(runtime.TurnEnd); ok {
 					told = end
 				}
 			}
@@ -161,12 +161,12 @@ func TestATurnTellsWhatItCaused(t *testing.T) {
 			if diff := cmp.Diff(tc.caused, told.Caused); diff != "" || told.Calls != 2 || told.Usage != own {
 				t.Errorf("%d calls, %+v; caused (-want +got):\n%s", told.Calls, told.Usage, diff)
 			}
-			var kept runtime.TurnFinished
+			var kept runtime.TurnEnd
 			for e, err := range h.boss.History(t.Context(), "main") {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if end, ok := e.Event.(runtime.TurnFinished); ok {
+				if end, ok := e.Event.(runtime.TurnEnd); ok {
 					kept = end
 				}
 			}
@@ -181,9 +181,9 @@ func TestATurnTellsWhatItCaused(t *testing.T) {
 func TestARefusedCallIsNone(t *testing.T) {
 	h := newHouse(t, &agents.Budgets{Run: calls(1)}, nil)
 	h.p.Ask("covia_write", `{"path":"w/x","value":1}`)
-	var end runtime.TurnFinished
+	var end runtime.TurnEnd
 	for ev := range h.boss.Chat(t.Context(), "go") {
-		if ev, ok := ev.(runtime.TurnFinished); ok {
+		if ev, ok := ev.(runtime.TurnEnd); ok {
 			end = ev
 		}
 	}
@@ -309,7 +309,7 @@ func TestASessionGoesOnWhenItsBudgetIsRaised(t *testing.T) {
 	invoke(t, alice, "agent:update", `{"agentId":"boss","config":{"budgets":{"session":{"calls":3}}}}`)
 	var answer string
 	for _, ev := range chat(t, boss, "go on") {
-		if done, ok := ev.(runtime.TurnFinished); ok {
+		if done, ok := ev.(runtime.TurnEnd); ok {
 			answer = done.Text
 		}
 	}
@@ -409,7 +409,7 @@ func (c *costly) Generate(ctx context.Context, req *runtime.Request) iter.Seq2[r
 
 func TestMoneyIsCountedExactly(t *testing.T) {
 	m := &costly{usage: runtime.Usage{Input: 1000, Output: 100}}
-	priced := wrap.Metered(m, "default", &spend.Price{Input: 2_500_000, Output: 10_000_000}) // 0.0035 a call
+	priced := wrap.Meter(m, "default", &spend.Price{Input: 2_500_000, Output: 10_000_000}) // 0.0035 a call
 	c, err := config.Parse("usher.yaml", []byte(`
 agents:
   - {id: carol, caps: [], budgets: {session: {money: 0.007}}}

@@ -39,7 +39,7 @@ func TestAKeptAnswerIsForWhoAsked(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if done, ok := ev.(runtime.TurnFinished); ok {
+			if done, ok := ev.(runtime.TurnEnd); ok {
 				text = done.Text
 			}
 		}

@@ -114,7 +114,7 @@ func (c *callables) resolve(ctx context.Context, owner ucan.DID, at caps.Resourc
 		return nil, err
 	}
 	key := callableKey{owner, at.String()}
-	if known := c.known(key); known.rev == rev && known.signed == signed {
+	if known := c.find(key); known.rev == rev && known.signed == signed {
 		return known.op, nil
 	}
 	raw, rev, err := c.tree.Get(ctx, owner.String(), at)
@@ -129,12 +129,12 @@ func (c *callables) resolve(ctx context.Context, owner ucan.DID, at caps.Resourc
 	if err != nil {
 		return nil, err
 	}
-	op = op.Stored(raw)
+	op = op.WithDocument(raw)
 	c.keep(key, callable{rev, signed, op})
 	return op, nil
 }
 
-func (c *callables) known(key callableKey) callable {
+func (c *callables) find(key callableKey) callable {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.made[key]
@@ -174,5 +174,5 @@ func (c *callables) compile(ctx context.Context, owner ucan.DID, path string, ra
 	if err != nil {
 		return nil, err
 	}
-	return op.Pinned(path, authors), nil
+	return op.Pin(path, authors), nil
 }

@@ -46,7 +46,7 @@ func TestJobsThatRestAtClose(t *testing.T) {
 					}
 					return
 				}
-				for _, r := range v.Executing() {
+				for _, r := range v.LiveRuns() {
 					_, _ = r.Wait(t.Context())
 				}
 			}

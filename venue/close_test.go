@@ -79,7 +79,7 @@ func ends(t *testing.T, a *venue.Agent, sessions []string) map[string]int {
 				t.Fatal(err)
 			}
 			last = fmt.Sprintf("%T", e.Event)
-			if end, ok := e.Event.(runtime.TurnFinished); ok {
+			if end, ok := e.Event.(runtime.TurnEnd); ok {
 				last = end.Code
 			}
 		}
@@ -92,7 +92,7 @@ func ends(t *testing.T, a *venue.Agent, sessions []string) map[string]int {
 // rests where the venue works, each decision its outcome, and what was spent is stored.
 func TestCloseUnderLoad(t *testing.T) {
 	t.Run("idle", func(t *testing.T) { closeUnderLoad(t, true, string(fault.Stopped)) })
-	t.Run("works", func(t *testing.T) { closeUnderLoad(t, false, "runtime.TurnRested") })
+	t.Run("works", func(t *testing.T) { closeUnderLoad(t, false, "runtime.TurnRest") })
 }
 
 func closeUnderLoad(t *testing.T, idle bool, end string) {
@@ -240,7 +240,7 @@ func leaveBehind(t *testing.T, idle bool) {
 			t.Errorf("Close took %s, want %s", took, runs.DefaultGrace)
 		}
 		events := <-said
-		last, ok := events[len(events)-1].(runtime.TurnFinished)
+		last, ok := events[len(events)-1].(runtime.TurnEnd)
 		if !idle {
 			if fault.Of(ended) != fault.Waiting {
 				t.Errorf("the turn ended with %v, want that it rests", ended)
@@ -267,7 +267,7 @@ func leaveBehind(t *testing.T, idle bool) {
 		if got := ends(t, bob, []string{"main"}); idle && got[string(fault.Interrupted)] != 1 {
 			t.Errorf("in the log the turn ends as %v, want %s", got, fault.Interrupted)
 		}
-		if cut, err := bob.Interrupted(t.Context(), "main"); err != nil || cut == nil || !strings.Contains(cut.Error, "whether these calls took effect is unknown: test_stuck") {
+		if cut, err := bob.Interruption(t.Context(), "main"); err != nil || cut == nil || !strings.Contains(cut.Error, "whether these calls took effect is unknown: test_stuck") {
 			t.Errorf("Interrupted = %+v, %v, want that the effect of test_stuck is unknown", cut, err)
 		}
 	})

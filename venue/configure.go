@@ -15,8 +15,8 @@ import (
 	"usher/venue/store/journal"
 )
 
-// applied is the configuration that a venue has been brought to.
-type applied struct {
+// application is the configuration that a venue has been brought to.
+type application struct {
 	mu      sync.Mutex // held while one is applied
 	user    *User      // whose all of it is
 	config  *config.Config
@@ -26,8 +26,8 @@ type applied struct {
 	now atomic.Pointer[config.Config] // config, for whoever does not wait for mu
 }
 
-// Applied is what came of applying the configuration last.
-func (v *Venue) Applied() apply.Outcome {
+// Outcome is what came of applying the configuration last.
+func (v *Venue) Outcome() apply.Outcome {
 	v.applied.mu.Lock()
 	defer v.applied.mu.Unlock()
 	return v.applied.outcome
@@ -52,9 +52,9 @@ func (v *Venue) Configure(ctx context.Context, c *config.Config) error {
 	return v.apply(ctx, c)
 }
 
-// Pending is what [Venue.Configure] would do with the agents of the principal, whose
+// Preview is what [Venue.Configure] would do with the agents of the principal, whose
 // configuration it is.
-func (v *Venue) Pending(ctx context.Context, c *config.Config, of *Principal) (apply.Pending, error) {
+func (v *Venue) Preview(ctx context.Context, c *config.Config, of *Principal) (apply.Preview, error) {
 	return apply.Agents(ctx, c, of.DID(), v.store.Under("c/"))
 }
 
@@ -82,7 +82,7 @@ func (v *Venue) apply(ctx context.Context, c *config.Config) error {
 		return fmt.Errorf("apply mcp: %w", err)
 	}
 	out, refused := apply.Config(ctx, c, a.user, v.store.Under("c/"))
-	if err := cmp.Or(v.hooked(ctx, c), v.visited(ctx, c)); err != nil {
+	if err := cmp.Or(v.setHooks(ctx, c), v.setVisits(ctx, c)); err != nil {
 		return errors.Join(refused, err)
 	}
 	v.hook.Set(hookOf(c))

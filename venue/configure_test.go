@@ -52,7 +52,7 @@ func TestConfigure(t *testing.T) {
 	if got := read(t, alice, "w/b"); got != is("1") {
 		t.Errorf("w/b holds %s", got)
 	}
-	if got := v.Applied().Agents; len(got) != 1 || got[0] != "late" {
+	if got := v.Outcome().Agents; len(got) != 1 || got[0] != "late" {
 		t.Errorf("%q left the configuration, want late", got)
 	}
 }

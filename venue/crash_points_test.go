@@ -344,7 +344,7 @@ func recovers(t *testing.T, o outside, work string, point int) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if done, ok := e.Event.(runtime.ToolFinished); ok {
+				if done, ok := e.Event.(runtime.ToolEnd); ok {
 					texts += done.Result + "\n"
 				}
 			}
@@ -394,7 +394,7 @@ func answersOf(t *testing.T, u *venue.User, id string) (n int) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, ok := e.Event.(runtime.Answered); ok {
+			if _, ok := e.Event.(runtime.ModelAnswer); ok {
 				n++
 			}
 		}

@@ -219,7 +219,7 @@ func TestKillWithinACallOfTheModel(t *testing.T) {
 		if err != nil || info.Spent.Calls != begun || info.Spent.Tokens == 0 {
 			t.Errorf("after %d calls that were killed bob has spent %+v, %v", begun, info.Spent, err)
 		}
-		if cut, err := bob.Interrupted(t.Context(), "main"); err != nil || cut == nil || cut.Error != "interrupted: the venue stopped before the turn ended" {
+		if cut, err := bob.Interruption(t.Context(), "main"); err != nil || cut == nil || cut.Error != "interrupted: the venue stopped before the turn ended" {
 			t.Errorf("after %d calls that were killed Interrupted = %+v, %v", begun, cut, err)
 		}
 		if begun == 2 {

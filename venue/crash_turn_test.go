@@ -79,7 +79,7 @@ func TestKillWithinATool(t *testing.T) {
 		t.Errorf("bob is %s, %v", info.Status, err)
 	}
 	var run, result string
-	var end runtime.TurnFinished
+	var end runtime.TurnEnd
 	intent := false
 	for e, err := range bob.History(t.Context(), "main") {
 		if err != nil {
@@ -87,11 +87,11 @@ func TestKillWithinATool(t *testing.T) {
 		}
 		run = e.Run
 		switch ev := e.Event.(type) {
-		case runtime.ToolStarted, runtime.Answered:
+		case runtime.ToolStart, runtime.ModelAnswer:
 			intent = true
-		case runtime.ToolFinished:
+		case runtime.ToolEnd:
 			result = ev.Outcome + " " + ev.Result
-		case runtime.TurnFinished:
+		case runtime.TurnEnd:
 			end = ev
 		}
 	}
@@ -104,7 +104,7 @@ func TestKillWithinATool(t *testing.T) {
 	if end.Error != "" || !strings.Contains(end.Text, "Whether it took effect is unknown") {
 		t.Errorf("the log ends with %+v, want that the model was told", end)
 	}
-	if cut, err := bob.Interrupted(t.Context(), "main"); err != nil || cut != nil {
+	if cut, err := bob.Interruption(t.Context(), "main"); err != nil || cut != nil {
 		t.Errorf("Interrupted = %+v, %v, want nothing", cut, err)
 	}
 	if rec, err := alice.Run(t.Context(), run); err != nil || rec.Status != runs.Complete {

@@ -52,10 +52,10 @@ func (v *Venue) retire(ctx context.Context, life tools.Life, did ucan.DID) error
 // maxHeld bounds what a prompt lists of delegations.
 const maxHeld = 32
 
-// held lists what others have delegated to the principal behind auth, as far as
+// delegationsTo lists what others have delegated to the principal behind auth, as far as
 // it would be allowed at this moment: by a chain, and by the agent's own
 // capabilities, of which a narrower one shows its own part.
-func (v *Venue) held(ctx context.Context, auth tools.Authority) ([]prompt.Delegation, error) {
+func (v *Venue) delegationsTo(ctx context.Context, auth tools.Authority) ([]prompt.Delegation, error) {
 	set := auth.Caps()
 	if !namesOthers(set) {
 		return nil, nil

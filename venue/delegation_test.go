@@ -172,7 +172,7 @@ func TestACallAcrossUsersNeedsAChain(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if done, ok := ev.(runtime.ToolFinished); ok {
+		if done, ok := ev.(runtime.ToolEnd); ok {
 			outcomes = append(outcomes, done.Outcome)
 		}
 	}
@@ -282,12 +282,12 @@ func TestChildrenOfIndependentAgents(t *testing.T) {
 	if done := attempt(t, carol, p, "agent_create", `{"agentId":"kid","config":{"tools":["covia:*"]}}`); done.Outcome != runtime.ToolOK {
 		t.Fatalf("create: %s", done.Result)
 	}
-	ask := func() runtime.ToolFinished {
+	ask := func() runtime.ToolEnd {
 		p.Ask("agent_request", `{"agentId":"kid","input":"go"}`)
 		p.Ask("covia_write", `{"path":"w/kid","value":1}`)
-		var done runtime.ToolFinished
+		var done runtime.ToolEnd
 		for _, ev := range chat(t, carol, "go") {
-			if ev, ok := ev.(runtime.ToolFinished); ok {
+			if ev, ok := ev.(runtime.ToolEnd); ok {
 				done = ev
 			}
 		}
@@ -513,7 +513,7 @@ func TestWhatAnAgentSignsEndsWithIt(t *testing.T) {
 			s := spec("clerk", "", `[{"with":"","can":"ucan"},{"with":"w","can":"crud"}]`)
 			s.Tools = []string{"ucan:*"}
 			clerk := create(t, alice, s)
-			sign := func(expires string) runtime.ToolFinished {
+			sign := func(expires string) runtime.ToolEnd {
 				input := `{"audience":"` + bob.DID().String() + `","capabilities":[{"with":"w/a","can":"crud/read"}]` + expires + `}`
 				if op == "issue" {
 					input = `{"audience":"` + bob.DID().String() + `","attenuations":[{"with":"w/a","can":"crud/read"}]` + expires + `}`
@@ -638,7 +638,7 @@ func TestRevocationsTravel(t *testing.T) {
 func TestRevokedOfTheVenuesIsListed(t *testing.T) {
 	v := open(t, nil)
 	alice, bob := user(t, v, "alice"), user(t, v, "bob")
-	var issued delegation.Issued
+	var issued delegation.IssueResult
 	raw := invoke(t, alice, "ucan:issue", fmt.Sprintf(`{"audience":%q,"attenuations":[{"with":"w/z","can":"crud/read"}],"exp":%d}`, bob.DID(), time.Now().Add(time.Hour).Unix()))
 	if err := json.Unmarshal([]byte(raw), &issued); err != nil {
 		t.Fatal(err)

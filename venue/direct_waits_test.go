@@ -32,7 +32,7 @@ func TestADirectCallThatWaitsGoesOn(t *testing.T) {
 			if _, err := d.alice.Invoke(t.Context(), tc.op, json.RawMessage(tc.input)); tc.op != "grid:invoke" && fault.Of(err) != fault.Waiting && fault.Of(err) != fault.ApprovalRequired {
 				t.Fatalf("the call ends with %v, want that it waits", err)
 			}
-			for _, r := range d.v.Executing() {
+			for _, r := range d.v.LiveRuns() {
 				_, _ = r.Wait(t.Context())
 			}
 			var asked approvals.Listing

@@ -52,7 +52,7 @@ func Example() {
 			if err != nil {
 				log.Fatal(err)
 			}
-			if done, ok := ev.(runtime.ToolFinished); ok {
+			if done, ok := ev.(runtime.ToolEnd); ok {
 				fmt.Println(done.Operation, done.Outcome)
 			}
 		}

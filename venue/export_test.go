@@ -43,7 +43,7 @@ func RememberCallables(n int) (kept int, last bool) {
 		key.path = strconv.Itoa(i)
 		c.keep(key, callable{rev: 1})
 	}
-	return len(c.made), c.known(key).rev == 1
+	return len(c.made), c.find(key).rev == 1
 }
 
 // Leave has agents that have ended revoked elsewhere.

@@ -134,7 +134,7 @@ func TestH7CapabilitiesOfAnotherType(t *testing.T) {
 		if done := attempt(t, boss, d.p, "agent_create", `{"agentId":"kid","overwrite":true,"config":`+config+`}`); done.Outcome != runtime.ToolOK {
 			t.Fatalf("create: %s", done.Result)
 		}
-		if held := venuetest.Info(t, agentOf(t, d.alice, "kid")).Caps; held.IsUnrestricted() || held.Check(caps.Need("crud/read", "w/vault/pin")).Allowed() {
+		if held := venuetest.Info(t, agentOf(t, d.alice, "kid")).Caps; held.IsUnrestricted() || held.Check(caps.Need("crud/read", "w/vault/pin")).IsAllowed() {
 			t.Errorf("with %s the child holds %v", config, held)
 		}
 	}
@@ -257,7 +257,7 @@ func TestH16AJobGoesOnAsWhoeverStartedIt(t *testing.T) {
 		if err != nil || json.Unmarshal([]byte(results[0].Result), &job) != nil {
 			t.Fatalf("%v, %v", results, err)
 		}
-		for _, r := range d.v.Executing() {
+		for _, r := range d.v.LiveRuns() {
 			_, _ = r.Wait(t.Context())
 		}
 		req := d.only(t)

@@ -61,13 +61,13 @@ func (s *jobs) Resume(ctx context.Context, call tools.Call, id string) (grid.Sta
 var errInPerson = fault.New(fault.Refused, "only the owner in person says what came of a call: usher runs outcome")
 
 // Outcome is that of [grid.Manager].
-func (s *jobs) Outcome(ctx context.Context, call tools.Call, in grid.Outcome) (grid.Said, error) {
+func (s *jobs) Outcome(ctx context.Context, call tools.Call, in grid.Outcome) (grid.OutcomeResult, error) {
 	if !call.Authority().InPerson() || s.isAgent(call.Owner()) {
-		return grid.Said{}, errInPerson
+		return grid.OutcomeResult{}, errInPerson
 	}
 	of := cmp.Or(in.Call, in.ID)
-	_, err := s.runs.Testify(ctx, call.Owner(), in.ID, of, runtime.OutcomeSaid{Outcome: in.Outcome, By: call.Owner().String(), Note: in.Note})
-	return grid.Said{ID: in.ID, Call: of, Outcome: in.Outcome}, err
+	_, err := s.runs.Testify(ctx, call.Owner(), in.ID, of, runtime.OutcomeNote{Outcome: in.Outcome, By: call.Owner().String(), Note: in.Note})
+	return grid.OutcomeResult{ID: in.ID, Call: of, Outcome: in.Outcome}, err
 }
 
 var _ grid.Manager = (*jobs)(nil)

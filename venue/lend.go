@@ -47,7 +47,7 @@ func (p *Principal) Lend(ctx context.Context, agent string, ids []string, attenu
 			lent = append(lent, c)
 		}
 	}
-	return p.Narrow(caps.Of(may...)).Named(task), lent, nil
+	return p.Narrow(caps.Of(may...)).WithName(task), lent, nil
 }
 
 // maxLentAtOnce is how many capabilities go with one task.

@@ -37,10 +37,10 @@ func (p *Principal) Attend(id string) (t *Talk, stop func()) {
 
 // Since is [Talk.All] behind an event of the run's log, until the run ends or rests. It is for
 // a talk of [Principal.Attend], and may be called again when it has.
-func (t *Talk) Since(ctx context.Context, after uint64) iter.Seq2[Heard, error] {
-	return func(yield func(Heard, error) bool) {
+func (t *Talk) Since(ctx context.Context, after uint64) iter.Seq2[TalkEvent, error] {
+	return func(yield func(TalkEvent, error) bool) {
 		if err := t.p.may(ctx, "grid:jobStatus", byID{t.id}); err != nil {
-			yield(Heard{}, err)
+			yield(TalkEvent{}, err)
 			return
 		}
 		t.after = after

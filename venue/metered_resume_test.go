@@ -58,7 +58,7 @@ func TestTheMeterOfARunThatGoesOn(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if done, is := e.Event.(runtime.ToolFinished); is {
+				if done, is := e.Event.(runtime.ToolEnd); is {
 					got = append(got, done.Outcome)
 				}
 			}

@@ -68,7 +68,7 @@ agents:
 	}
 	var outcome string
 	for _, ev := range chat(t, carol, "read it") {
-		if done, ok := ev.(runtime.ToolFinished); ok {
+		if done, ok := ev.(runtime.ToolEnd); ok {
 			outcome = done.Outcome
 		}
 	}
@@ -117,8 +117,8 @@ func TestAProgramsModelIsMetered(t *testing.T) {
 			failed = err
 		}
 	}
-	if spent, ok := errors.AsType[*spend.BudgetError](failed); !ok || spent.Budget != "run" || run.Spent().Calls != 1 {
-		t.Errorf("got %v; spent %+v", failed, run.Spent())
+	if spent, ok := errors.AsType[*spend.BudgetError](failed); !ok || spent.Budget != "run" || run.Usage().Calls != 1 {
+		t.Errorf("got %v; spent %+v", failed, run.Usage())
 	}
 }
 

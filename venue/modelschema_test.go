@@ -117,7 +117,7 @@ func TestTheSchemaOfModelsIsLint(t *testing.T) {
 			t.Errorf("schema of {%s}: %v, want ok %v", tt.model, err, tt.ok)
 		}
 		err := models.Check(t.Context(), entries, nil)("a")
-		if _, missing := errors.AsType[*endpoint.MissingError](err); missing || (err == nil) != tt.ok {
+		if _, missing := errors.AsType[*endpoint.AbsentError](err); missing || (err == nil) != tt.ok {
 			t.Errorf("lint of {%s}: %v, want ok %v", tt.model, err, tt.ok)
 		}
 	}

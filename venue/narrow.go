@@ -13,11 +13,11 @@ func (p *Principal) Narrow(set caps.Set) *Principal {
 	return &mine
 }
 
-// Relayed returns the principal as a program has it that speaks for them, such as a client of
+// AsRelay returns the principal as a program has it that speaks for them, such as a client of
 // MCP: what is the word of a person, approvals and tokens among it, is not its to say.
-func (p *Principal) Relayed() *Principal {
+func (p *Principal) AsRelay() *Principal {
 	mine := *p
-	mine.auth = p.auth.Relayed()
+	mine.auth = p.auth.AsRelay()
 	return &mine
 }
 
@@ -27,7 +27,7 @@ func (p *Principal) As(ctx context.Context, agent string) (*Principal, error) {
 	if err := p.valid(ctx); err != nil {
 		return nil, err
 	}
-	if !p.auth.Unbounded() {
+	if !p.auth.IsUnbounded() {
 		return nil, errBounded
 	}
 	auth, err := p.agents.Authority(ctx, p.DID(), agent)

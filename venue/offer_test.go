@@ -181,7 +181,7 @@ func TestOfferedExactlyWhenSomethingWouldBeAllowed(t *testing.T) {
 			allowed := slices.ContainsFunc(needsOf[op.Path()], func(needs []caps.Request) bool {
 				return !slices.ContainsFunc(needs, func(need caps.Request) bool {
 					d := set.Check(need).Settle(caps.Facts{Now: now})
-					return !d.Allowed() && !d.Asked()
+					return !d.IsAllowed() && !d.IsAsk()
 				})
 			})
 			if got := op.CouldAllow(left); got != allowed {

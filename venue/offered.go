@@ -15,7 +15,7 @@ type Offer struct {
 
 // Offer returns what an agent can do for the principal, who may read it: that is agent:info.
 func (p *Principal) Offer(ctx context.Context, agent string) (*Offer, error) {
-	if err := p.may(ctx, "agent:info", agents.Named{AgentID: agent}); err != nil {
+	if err := p.may(ctx, "agent:info", agents.Ref{AgentID: agent}); err != nil {
 		return nil, err
 	}
 	o, err := p.agents.Offer(ctx, p.auth, agent)

@@ -15,16 +15,16 @@ func (p *Principal) Once(ctx context.Context, key string, digest [sha256.Size]by
 	if err := p.valid(ctx); err != nil {
 		return nil, nil, err
 	}
-	within, err := p.auth.ProvedUntil(time.Unix(0, 0)).Borne("").MarshalJSON()
+	within, err := p.auth.WithProofEnd(time.Unix(0, 0)).Borne("").MarshalJSON()
 	if err != nil {
 		return nil, nil, err
 	}
-	return p.replies.Begin(ctx, &replies.Request{Owner: p.DID(), By: p.auth.Who(), Within: within, Key: key, Digest: digest, Until: p.auth.Proved()})
+	return p.replies.Begin(ctx, &replies.Request{Owner: p.DID(), By: p.auth.Who(), Within: within, Key: key, Digest: digest, Until: p.auth.ProofEnd()})
 }
 
-// Named returns the principal with a name for what it calls: an operation that does once
+// WithName returns the principal with a name for what it calls: an operation that does once
 // what is asked twice under one key, such as grid:invoke, does it once under the name.
-func (p *Principal) Named(name string) *Principal {
+func (p *Principal) WithName(name string) *Principal {
 	named := *p
 	named.key = name
 	return &named

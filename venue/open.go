@@ -40,9 +40,9 @@ import (
 // Open opens a venue. A folder that holds one already is opened as it was
 // left; what Options.Config adds to it is added.
 func Open(ctx context.Context, opts *Options) (*Venue, error) {
-	o := opts.filled()
+	o := opts.withDefaults()
 	found := newRepairs(o.Told)
-	var clock begun
+	var clock clockRef
 	st, err := openStore(&o, found, clock.wasSure)
 	if err != nil {
 		return nil, fmt.Errorf("open venue: %w", err)
@@ -59,10 +59,10 @@ func Open(ctx context.Context, opts *Options) (*Venue, error) {
 	return v, nil
 }
 
-// begun is the clock of a venue, once it has one: the store that the clock is kept in is opened before.
-type begun struct{ atomic.Pointer[clock.Clock] }
+// clockRef is the clock of a venue, once it has one: the store that the clock is kept in is opened before.
+type clockRef struct{ atomic.Pointer[clock.Clock] }
 
-func (b *begun) wasSure() (now time.Time, sure bool) {
+func (b *clockRef) wasSure() (now time.Time, sure bool) {
 	if c := b.Load(); c != nil {
 		return c.WasSure()
 	}
@@ -143,13 +143,13 @@ func (v *Venue) start(ctx context.Context, o *Options) (err error) {
 	v.registry = new(tools.Registry)
 	v.hook = approvals.NewHook(v.log)
 	v.approvals = approvals.New(approvals.Options{
-		Store: v.store.Under(""), Runs: v.runs, Keys: v.keys, Chains: v.verifier, Now: v.now, NewID: v.newID, Logger: v.log, Told: v.told(o.Asked),
+		Store: v.store.Under(""), Runs: v.runs, Keys: v.keys, Chains: v.verifier, Now: v.now, NewID: v.newID, Logger: v.log, Told: v.audience(o.Asked),
 		Outside: func(ctx context.Context, w approvals.Word) error { return v.lives.visitors.Word(ctx, w) },
 		Asks:    book.Asks, Key: v.keys.Derive("digests of calls"), Most: o.Limits.Approvals,
 	})
 	v.gate, v.mint = tools.NewGate(v.registry, &tools.GateOptions{
 		Now:    v.now,
-		Ledger: v.records(), Chains: v.verifier, Approvals: v.asked(), Lives: v.lives, Key: v.keys.Derive("seal of authorities"), MaxDepth: o.Limits.CallDepth, Logger: v.log,
+		Ledger: v.records(), Chains: v.verifier, Approvals: v.approver(), Lives: v.lives, Key: v.keys.Derive("seal of authorities"), MaxDepth: o.Limits.CallDepth, Logger: v.log,
 		Limits: tools.Amounts{
 			Calls: int64(o.Limits.Calls), Bytes: int64(o.Limits.Values), Steps: int64(o.Limits.Steps), Patterns: int64(o.Limits.Patterns), Runs: int64(o.Limits.RunsBegun),
 		},
@@ -182,7 +182,7 @@ func (v *Venue) start(ctx context.Context, o *Options) (err error) {
 	})
 	v.agents = agents.New(agents.Options{
 		Venue: v.name, Book: book, Runs: v.runs, Accounts: v.spending, Keys: v.keys, Programs: v.tree, Models: v.models,
-		Registry: v.registry, Gate: v.gate, Mint: v.mint, Runner: runner, MayHave: v.auth.MayHaveAgents, Held: v.held, Granted: v.approvals.Grants, Retire: v.retire, Now: v.now, NewID: v.newID, Logger: v.log,
+		Registry: v.registry, Gate: v.gate, Mint: v.mint, Runner: runner, MayHave: v.auth.MayHaveAgents, Held: v.delegationsTo, Granted: v.approvals.Grants, Retire: v.retire, Now: v.now, NewID: v.newID, Logger: v.log,
 	})
 	isAgent := func(did ucan.DID) bool { return v.keys.Independent(did) != "" }
 	v.jobs = &jobs{v.runs, v.agents.Discreet, v.approvals.Unbegun, isAgent}
@@ -192,7 +192,7 @@ func (v *Venue) start(ctx context.Context, o *Options) (err error) {
 	v.timer = schedules.New(schedules.Options{
 		Store: v.store.Under(""), Runs: v.runs, Gate: v.gate, Mint: v.mint, Agents: v.agents, Now: v.now, NewID: v.newID, Logger: v.log,
 		Charged: func(ctx context.Context, auth tools.Authority) (context.Context, error) {
-			return v.paid(ctx, auth, auth.Owner(), nil)
+			return v.withBudgets(ctx, auth, auth.Owner(), nil)
 		},
 		Most: o.Limits.Schedules,
 	})
@@ -208,7 +208,7 @@ func (v *Venue) start(ctx context.Context, o *Options) (err error) {
 	}
 	if v.readOnly {
 		if o.Config != nil {
-			return v.visited(ctx, o.Config)
+			return v.setVisits(ctx, o.Config)
 		}
 		return nil
 	}
@@ -231,7 +231,7 @@ func (v *Venue) begin(ctx context.Context, o *Options) error {
 	v.work.Go(func() { v.keeper.Run(v.closing) })
 	v.work.Go(v.noteRepairs)
 	v.work.Go(func() { v.lives.visitors.Run(v.closing) })
-	if err := v.restored(ctx); err != nil {
+	if err := v.afterRestore(ctx); err != nil {
 		return err
 	}
 	if err := v.runs.Drive(ctx, driver{v}, !o.Idle); err != nil {

@@ -67,7 +67,7 @@ type Options struct {
 	engine func(store.Engine) store.Engine // stands before that of Dir, in tests that crash; nil is none
 }
 
-func (o *Options) filled() Options {
+func (o *Options) withDefaults() Options {
 	var out Options
 	if o != nil {
 		out = *o

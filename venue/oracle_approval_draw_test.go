@@ -167,7 +167,7 @@ func (c *teller) turn(id, session string, what command) string {
 	}
 	text := ""
 	for ev, err := range a.ChatIn(context.Background(), session, string(raw)) {
-		if done, ok := ev.(runtime.ToolFinished); ok && done.Outcome == runtime.ToolOK {
+		if done, ok := ev.(runtime.ToolEnd); ok && done.Outcome == runtime.ToolOK {
 			text = done.Result
 		}
 		if err != nil {

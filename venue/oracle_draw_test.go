@@ -280,7 +280,7 @@ func (e *estate) try(d *deed) (done bool, told string) {
 		if err != nil {
 			return false, err.Error()
 		}
-		if end, ok := ev.(runtime.TurnFinished); ok {
+		if end, ok := ev.(runtime.TurnEnd); ok {
 			told = end.Text
 		}
 	}
@@ -556,7 +556,7 @@ func (e *estate) compareAgents() {
 					want := !slices.ContainsFunc(lists, func(list []grant) bool {
 						return !slices.ContainsFunc(list, func(g grant) bool { return g.covers(grant{owner + place, can}) })
 					})
-					if got := info.Caps.Check(caps.Need(can, e.spell(user, owner+place, false))).Allowed(); got != want {
+					if got := info.Caps.Check(caps.Need(can, e.spell(user, owner+place, false))).IsAllowed(); got != want {
 						e.fatal("%s may %s on %s: %t, want %t\n%s", at, can, owner+place, got, want, e.world)
 					}
 				}

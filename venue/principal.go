@@ -34,7 +34,7 @@ type Principal struct {
 	// valid says why the token that the principal was made from is none any more.
 	valid func(context.Context) error
 
-	brought brought // proofs
+	brought proofLoad // proofs
 	guest   bool
 	take    func() error // counts a request; nil where none is counted
 	replies *replies.Room
@@ -74,12 +74,12 @@ const (
 )
 
 // Authenticate returns the principal who bears the token: see [auth.Room.Bearer] for the
-// kinds that there are, and for [auth.Refused], the error of one that proves nothing.
+// kinds that there are, and for [auth.Refusal], the error of one that proves nothing.
 // Proofs are tokens that delegate something to the principal, who brings them along: they
 // count for its calls beside those that the venue stores. The principal ends with the
 // token, also when that is revoked. One who comes too often is an error of [fault.RateLimited].
 func (v *Venue) Authenticate(ctx context.Context, token string, proofs ...string) (*Principal, error) {
-	links, size, err := readProofs(proofs, brought{})
+	links, size, err := readProofs(proofs, proofLoad{})
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +87,7 @@ func (v *Venue) Authenticate(ctx context.Context, token string, proofs ...string
 	if err != nil {
 		return nil, err
 	}
-	auth := id.Lasted(v.now()) // id may be shared by all who bear the token
+	auth := id.WithProof(v.now()) // id may be shared by all who bear the token
 	if len(links) > 0 {
 		auth = auth.WithProofs(links...)
 	}
@@ -121,7 +121,7 @@ func (v *Venue) Session(ctx context.Context, p *Principal, life time.Duration) (
 	if err := p.valid(ctx); err != nil {
 		return "", err
 	}
-	if !p.auth.Unbounded() {
+	if !p.auth.IsUnbounded() {
 		return "", errBounded
 	}
 	if life <= 0 {
@@ -192,7 +192,7 @@ func (p *Principal) ask(ctx context.Context, operation string, input, answer any
 }
 
 // InPerson reports whether the principal is a user in person whom nothing bounds.
-func (p *Principal) InPerson() bool { return p.auth.Unbounded() }
+func (p *Principal) InPerson() bool { return p.auth.IsUnbounded() }
 
 // Place names the principal where places are shared out, such as streams that are followed: those
 // who come as a user within bounds take theirs together, and leave the user's own alone.
@@ -219,7 +219,7 @@ func (p *Principal) Again() error {
 
 // CreateAgent creates an agent. An id that is taken is an error.
 func (p *Principal) CreateAgent(ctx context.Context, spec agents.Spec) (*Agent, error) {
-	var created agents.Created
+	var created agents.CreateResult
 	if err := p.ask(ctx, "agent:create", map[string]any{"agentId": spec.ID, "config": spec}, &created); err != nil {
 		return nil, err
 	}
@@ -232,7 +232,7 @@ func (p *Principal) CreateAgent(ctx context.Context, spec agents.Spec) (*Agent, 
 // Agent returns the principal's agent of the id, as its owner in person has it. Who is
 // bounded has the operations agent:chat, agent:info and the like.
 func (p *Principal) Agent(ctx context.Context, id string) (*Agent, error) {
-	if !p.auth.Unbounded() {
+	if !p.auth.IsUnbounded() {
 		return nil, errBounded
 	}
 	return p.agents.Agent(ctx, p.auth, p.valid, id)

@@ -10,7 +10,7 @@ import (
 // may reports why the principal may not do what an operation does. One in person may, and
 // of others the gate decides, and records it.
 func (p *Principal) may(ctx context.Context, operation string, input any) error {
-	if p.auth.Unbounded() {
+	if p.auth.IsUnbounded() {
 		return p.valid(ctx)
 	}
 	_, err := p.Invoke(ctx, operation, input)
@@ -27,7 +27,7 @@ func (p *Principal) Still(ctx context.Context, operation string, input any) erro
 
 // still is [Principal.Still], and whether only a person is missing.
 func (p *Principal) still(ctx context.Context, operation string, input any) (asks bool, err error) {
-	if p.auth.Unbounded() {
+	if p.auth.IsUnbounded() {
 		return false, p.valid(ctx)
 	}
 	ruling, err := p.Decide(ctx, operation, input)
@@ -46,9 +46,9 @@ func (p *Principal) still(ctx context.Context, operation string, input any) (ask
 	return false, fault.New(fault.Refused, ruling.Reason())
 }
 
-// ongoing is [Principal.Still] of what the principal was let do just now and goes on, such
+// stillMay is [Principal.Still] of what the principal was let do just now and goes on, such
 // as to follow a run: where a person had to allow it, that counts to its end.
-func (p *Principal) ongoing(ctx context.Context, operation string, input any) func(context.Context) error {
+func (p *Principal) stillMay(ctx context.Context, operation string, input any) func(context.Context) error {
 	approved, _ := p.still(ctx, operation, input)
 	return func(ctx context.Context) error {
 		asks, err := p.still(ctx, operation, input)

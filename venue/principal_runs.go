@@ -25,7 +25,7 @@ func (p *Principal) Events(ctx context.Context, id string, after uint64) iter.Se
 			yield(runtime.Entry{}, err)
 			return
 		}
-		still := p.ongoing(ctx, "grid:jobStatus", byID{id})
+		still := p.stillMay(ctx, "grid:jobStatus", byID{id})
 		for e, err := range p.runs.Events(ctx, p.DID(), id, after) {
 			if ended := still(ctx); ended != nil {
 				e, err = runtime.Entry{}, ended
@@ -95,13 +95,13 @@ func (p *Principal) OpenCalls(ctx context.Context, id string) ([]runs.OpenCall, 
 	return p.runs.OpenCalls(ctx, p.DID(), id)
 }
 
-// Interrupted returns how a turn was cut that nobody drives, or nil: see
-// [runs.Book.Interrupted].
-func (p *Principal) Interrupted(ctx context.Context, id string) (*runtime.TurnFinished, error) {
+// Interruption returns how a turn was cut that nobody drives, or nil: see
+// [runs.Book.Interruption].
+func (p *Principal) Interruption(ctx context.Context, id string) (*runtime.TurnEnd, error) {
 	if err := p.may(ctx, "grid:jobStatus", byID{id}); err != nil {
 		return nil, err
 	}
-	return p.runs.Interrupted(ctx, p.DID(), id)
+	return p.runs.Interruption(ctx, p.DID(), id)
 }
 
 // Stop cancels a run, driven or not, and waits for its end: see [runs.Book.Cancel]. One
@@ -113,10 +113,10 @@ func (p *Principal) Stop(ctx context.Context, id string) error {
 	return p.runs.Stop(ctx, p.DID(), id, runtime.ErrStopped)
 }
 
-// Settled waits until a run has ended or rests, or ctx has ended, and returns its record, where the
+// Await waits until a run has ended or rests, or ctx has ended, and returns its record, where the
 // principal may still look at it then. It records nothing: whoever waits has asked for
 // [Principal.Run].
-func (p *Principal) Settled(ctx context.Context, id string) (runs.Record, error) {
+func (p *Principal) Await(ctx context.Context, id string) (runs.Record, error) {
 	if err := p.Still(ctx, "grid:jobStatus", byID{id}); err != nil {
 		return runs.Record{}, err
 	}

@@ -65,7 +65,7 @@ func TestSettledByWhatOneMayThen(t *testing.T) {
 					func(context.Context, tools.Call, struct{}) (string, error) { <-hold; return "the outcome", nil })
 				v := open(t, &venue.Options{Tools: []*tools.Operation{op}})
 				alice := user(t, v, "alice")
-				var made tokens.Created
+				var made tokens.CreateResult
 				if err := json.Unmarshal([]byte(invoke(t, alice, "token:create", `{"name":"mine"}`)), &made); err != nil {
 					t.Fatal(err)
 				}
@@ -83,7 +83,7 @@ func TestSettledByWhatOneMayThen(t *testing.T) {
 				}
 				heard := make(chan settled, 1)
 				go func() {
-					rec, err := p.Settled(t.Context(), id)
+					rec, err := p.Await(t.Context(), id)
 					heard <- settled{rec, err}
 				}()
 				synctest.Wait() // it waits for the run

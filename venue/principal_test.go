@@ -254,7 +254,7 @@ func TestRunsOfAPrincipal(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, end := e.Event.(runtime.TurnFinished)
+		_, end := e.Event.(runtime.TurnEnd)
 		ended = ended || end
 	}
 	if !ended {

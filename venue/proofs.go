@@ -25,11 +25,11 @@ func (p *Principal) WithProofs(proofs ...string) (*Principal, error) {
 	return &more, nil
 }
 
-// brought is how much a principal brings along.
-type brought struct{ tokens, bytes int }
+// proofLoad is how much a principal brings along.
+type proofLoad struct{ tokens, bytes int }
 
 // readProofs reads tokens that come beside others.
-func readProofs(proofs []string, beside brought) ([]*ucan.Link, brought, error) {
+func readProofs(proofs []string, beside proofLoad) ([]*ucan.Link, proofLoad, error) {
 	beside.tokens += len(proofs)
 	for _, proof := range proofs {
 		beside.bytes += len(proof)

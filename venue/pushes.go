@@ -19,10 +19,10 @@ type notes struct {
 
 var _ runs.Notes = notes{}
 
-// Stored has webhooks and pushes be told.
-func (n notes) Stored(owner ucan.DID, run string) {
-	n.Outbox.Stored()
-	n.v.pushes.Stored(owner, run)
+// OnStore has webhooks and pushes be told.
+func (n notes) OnStore(owner ucan.DID, run string) {
+	n.Outbox.OnStore()
+	n.v.pushes.OnStore(owner, run)
 }
 
 // Beside is where the pushes of a run lie.
@@ -55,7 +55,7 @@ var ErrNoPush = fault.New(fault.Refused, "who comes without a token is told of n
 // CheckPush says what is wrong with a push of the principal's: of a run that has not begun
 // where in names none.
 func (p *Principal) CheckPush(ctx context.Context, in webhooks.Push) error {
-	if p.auth.Bearer() == "" && !p.auth.Unbounded() {
+	if p.auth.Bearer() == "" && !p.auth.IsUnbounded() {
 		return ErrNoPush
 	}
 	if err := p.Still(ctx, "grid:jobStatus", byID{cmp.Or(in.Run, "new")}); err != nil {

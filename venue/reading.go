@@ -11,17 +11,17 @@ import (
 // records is where the gate records what it decides.
 func (v *Venue) records() tools.Ledger {
 	if v.readOnly {
-		return unrecorded{}
+		return noLedger{}
 	}
 	return v.runs
 }
 
-// unrecorded is the ledger of a venue that is open for reading only. It lets pass what changes nothing
+// noLedger is the ledger of a venue that is open for reading only. It lets pass what changes nothing
 // and shows no secret: whatever else is allowed must be recorded, and so does not run.
-type unrecorded struct{}
+type noLedger struct{}
 
-// Decided refuses what nobody could look up later.
-func (unrecorded) Decided(_ context.Context, e tools.Entry) (uint64, error) {
+// RecordDecision refuses what nobody could look up later.
+func (noLedger) RecordDecision(_ context.Context, e tools.Entry) (uint64, error) {
 	opens := func(n tools.Requirement) bool { return n.Ability == "secret/decrypt" }
 	if e.Verdict == tools.Allowed && (e.Effects || slices.ContainsFunc(e.Needs, opens)) {
 		return 0, journal.ErrReadOnly
@@ -29,5 +29,5 @@ func (unrecorded) Decided(_ context.Context, e tools.Entry) (uint64, error) {
 	return 0, nil
 }
 
-// Finished has nothing to write.
-func (unrecorded) Finished(context.Context, uint64, error) error { return nil }
+// RecordOutcome has nothing to write.
+func (noLedger) RecordOutcome(context.Context, uint64, error) error { return nil }

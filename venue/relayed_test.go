@@ -10,7 +10,7 @@ import (
 // What a program that speaks for a person has scheduled is no word of the person when it fires.
 func TestRelayedSchedule(t *testing.T) {
 	inTime(t, "", func(t *testing.T, w *timed) {
-		program := w.alice.Relayed()
+		program := w.alice.AsRelay()
 		invoke(t, program, "scheduler:schedule", `{"operation":"token:revoke","input":{"name":"mine"},"name":"later","after":"1h"}`)
 		invoke(t, w.alice, "scheduler:schedule", `{"operation":"token:revoke","input":{"name":"hers"},"name":"own","after":"1h"}`)
 		for _, name := range []string{"mine", "hers"} {

@@ -53,7 +53,7 @@ func (r *repairs) next() (e journal.Event, ok bool) {
 	return r.unsaid[0], true
 }
 
-func (r *repairs) done() {
+func (r *repairs) drop() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.unsaid = r.unsaid[1:]
@@ -65,30 +65,30 @@ func (v *Venue) noteRepairs() {
 	again := time.NewTicker(time.Minute)
 	defer again.Stop()
 	for {
-		v.noteMended()
+		v.noteMends()
 		select {
 		case <-v.repairs.more:
 		case <-again.C:
 		case <-v.closing.Done():
-			v.noteMended()
+			v.noteMends()
 			return
 		}
 	}
 }
 
-// mended is what a row of the ledger tells of a repair.
-type mended struct {
+// repairNote is what a row of the ledger tells of a repair.
+type repairNote struct {
 	At   string `json:"at"`
 	Text string `json:"text"`
 }
 
-func (v *Venue) noteMended() {
+func (v *Venue) noteMends() {
 	for e, ok := v.repairs.next(); ok; e, ok = v.repairs.next() {
-		detail := mended{e.Time.UTC().Format(time.RFC3339Nano), e.Text}
+		detail := repairNote{e.Time.UTC().Format(time.RFC3339Nano), e.Text}
 		if _, err := v.ledger.Note(context.WithoutCancel(v.closing), "the store was repaired", detail, ledger.Batch{}); err != nil {
 			v.log.Warn("a repair of the store is not in the audit ledger", slog.Any("error", err))
 			return
 		}
-		v.repairs.done()
+		v.repairs.drop()
 	}
 }

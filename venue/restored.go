@@ -13,10 +13,10 @@ import (
 // until a venue has seen to it.
 const RestoredKey = "v/restored"
 
-// restored ends what would happen a second time in a folder that was restored from a
+// afterRestore ends what would happen a second time in a folder that was restored from a
 // backup: the folder that was backed up may have gone on. Its runs may have ended, and its
 // schedules have fired, and nothing here knows.
-func (v *Venue) restored(ctx context.Context) error {
+func (v *Venue) afterRestore(ctx context.Context) error {
 	raw, _, err := v.store.Get(ctx, RestoredKey)
 	if err != nil || raw == nil {
 		return err
@@ -32,7 +32,7 @@ func (v *Venue) restored(ctx context.Context) error {
 	if err := v.runs.Lose(ctx, why); err != nil {
 		return fmt.Errorf("end the runs of a backup: %w", err)
 	}
-	if err := v.timer.Restored(ctx, time.UnixMilli(ms)); err != nil {
+	if err := v.timer.PassOver(ctx, time.UnixMilli(ms)); err != nil {
 		return fmt.Errorf("pass over the schedules of a backup: %w", err)
 	}
 	_, err = v.store.Apply(ctx, nil, nil, []string{RestoredKey})

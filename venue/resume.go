@@ -31,7 +31,7 @@ func (d driver) Resume(ctx context.Context, rec *runs.Record, auth tools.Authori
 		return nil, nil, nil, err
 	}
 	return func(ctx context.Context, r *runs.Run) (json.RawMessage, error) {
-		ctx, err := d.paid(ctx, auth, r.Owner(), rec)
+		ctx, err := d.withBudgets(ctx, auth, r.Owner(), rec)
 		if err != nil {
 			return nil, err
 		}
@@ -39,19 +39,21 @@ func (d driver) Resume(ctx context.Context, rec *runs.Record, auth tools.Authori
 	}, session, undo, nil
 }
 
-func (d driver) Answered(ctx context.Context, owner ucan.DID, waits string) (bool, error) {
+func (d driver) IsAnswered(ctx context.Context, owner ucan.DID, waits string) (bool, error) {
 	if agent, is := strings.CutPrefix(waits, runs.OfAgent("")); is {
-		suspended, err := d.agents.Suspended(ctx, owner, agent)
+		suspended, err := d.agents.IsSuspended(ctx, owner, agent)
 		return !suspended && err == nil, err
 	}
-	return d.approvals.Answered(ctx, owner, waits)
+	return d.approvals.IsAnswered(ctx, owner, waits)
 }
 
-func (d driver) Gone(ctx context.Context, of tools.Life) (bool, error) { return d.agents.Gone(ctx, of) }
+func (d driver) IsGone(ctx context.Context, of tools.Life) (bool, error) {
+	return d.agents.IsGone(ctx, of)
+}
 
-// told is who hears of requests for approvals: a program, and the hook of the
+// audience is who hears of requests for approvals: a program, and the hook of the
 // configuration.
-func (v *Venue) told(program func(asking.Request)) func(asking.Request) {
+func (v *Venue) audience(program func(asking.Request)) func(asking.Request) {
 	return func(req asking.Request) {
 		if program != nil {
 			program(req)
@@ -66,8 +68,8 @@ func hookOf(c *config.Config) approvals.Target {
 	return approvals.Target{Command: h.Command, Dir: c.Dir, URL: h.URL, Timeout: h.Timeout}
 }
 
-// asked is who answers for persons; nobody where nothing is written.
-func (v *Venue) asked() tools.Approvals {
+// approver is who answers for persons; nobody where nothing is written.
+func (v *Venue) approver() tools.Approvals {
 	if v.readOnly {
 		return nil
 	}

@@ -128,7 +128,7 @@ const day = 24 * time.Hour
 func TestSessionsAreKeptByAgeAndNumber(t *testing.T) {
 	p := new(puppet)
 	p.Usage = &runtime.Usage{Input: 3, Output: 4}
-	k := newKeeping(t, config.Retention{Sessions: config.Retained{Age: 10 * day, Number: 3}}, p)
+	k := newKeeping(t, config.Retention{Sessions: config.KeepLimit{Age: 10 * day, Number: 3}}, p)
 	alice := user(t, k.Venue, "alice")
 	bounded := spec("carol", "", "")
 	bounded.Budgets = &agents.Budgets{Run: calls(9)}
@@ -190,7 +190,7 @@ func TestSessionsAreKeptByAgeAndNumber(t *testing.T) {
 // A session whose turn runs stays, however many others there are.
 func TestSessionsInUseAreKept(t *testing.T) {
 	p := new(puppet)
-	k := newKeeping(t, config.Retention{Sessions: config.Retained{Number: 1}}, p)
+	k := newKeeping(t, config.Retention{Sessions: config.KeepLimit{Number: 1}}, p)
 	clerk := spec("carol", "", "")
 	clerk.Tools = []string{"covia:read"}
 	create(t, user(t, k.Venue, "alice"), clerk)
@@ -210,7 +210,7 @@ func TestSessionsInUseAreKept(t *testing.T) {
 
 // Whoever opens a session while it is removed finds either all of it or none.
 func TestSessionsRemovedUnderTurns(t *testing.T) {
-	k := newKeeping(t, config.Retention{Sessions: config.Retained{Number: 1}}, new(puppet))
+	k := newKeeping(t, config.Retention{Sessions: config.KeepLimit{Number: 1}}, new(puppet))
 	create(t, user(t, k.Venue, "alice"), spec("carol", "", ""))
 	carol := k.agent("carol")
 	ctx, stop := context.WithCancel(t.Context())
@@ -251,7 +251,7 @@ func TestSessionsRemovedUnderTurns(t *testing.T) {
 }
 
 func TestRunsAreKeptByAgeAndNumber(t *testing.T) {
-	for name, keep := range map[string]config.Retained{"age": {Age: 5 * day}, "number": {Number: 2}} {
+	for name, keep := range map[string]config.KeepLimit{"age": {Age: 5 * day}, "number": {Number: 2}} {
 		t.Run(name, func(t *testing.T) {
 			k := newKeeping(t, config.Retention{Runs: keep}, new(puppet))
 			run := func(u *venue.User) {
@@ -299,7 +299,7 @@ func TestRunsAreKeptByAgeAndNumber(t *testing.T) {
 // By a clock that is wrong at one opening nothing is removed by its age, though all
 // is older than it may be.
 func TestNothingGoesByAWrongClock(t *testing.T) {
-	all := config.Retained{Age: 10 * day}
+	all := config.KeepLimit{Age: 10 * day}
 	for name, wrong := range map[string]time.Duration{"two days ahead": 2 * day, "ten years ahead": 3650 * day, "ten years behind": -3650 * day} {
 		t.Run(name, func(t *testing.T) {
 			k := newKeeping(t, config.Retention{Sessions: all, Runs: all, Rows: all}, new(puppet))
@@ -325,7 +325,7 @@ func TestNothingGoesByAWrongClock(t *testing.T) {
 
 // Rows go by their number, and what is left is whole.
 func TestRowsAreKept(t *testing.T) {
-	k := newKeeping(t, config.Retention{Rows: config.Retained{Number: 50}}, new(puppet))
+	k := newKeeping(t, config.Retention{Rows: config.KeepLimit{Number: 50}}, new(puppet))
 	alice := user(t, k.Venue, "alice")
 	for range 8 {
 		for range 10 {

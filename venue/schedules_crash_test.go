@@ -99,7 +99,7 @@ type schedulesHouse struct {
 type schedulesSpending struct{}
 
 func (schedulesSpending) Draft(context.Context, map[string][]byte) func(bool) { return nil }
-func (schedulesSpending) Ended(context.Context, string) ([]string, error)     { return nil, nil }
+func (schedulesSpending) Forget(context.Context, string) ([]string, error)    { return nil, nil }
 
 func key(t *testing.T, seed byte) ucan.Key {
 	t.Helper()

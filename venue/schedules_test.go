@@ -85,9 +85,9 @@ func (w *timed) set(wrong time.Duration) {
 }
 
 // schedule schedules for a user.
-func (w *timed) schedule(u *venue.User, input string) scheduler.Scheduled {
+func (w *timed) schedule(u *venue.User, input string) scheduler.ScheduleResult {
 	w.t.Helper()
-	var made scheduler.Scheduled
+	var made scheduler.ScheduleResult
 	if err := json.Unmarshal([]byte(invoke(w.t, u, "scheduler:schedule", input)), &made); err != nil {
 		w.t.Fatal(err)
 	}
@@ -176,18 +176,18 @@ func TestMissedTimes(t *testing.T) {
 	for _, tt := range []struct {
 		name, input string
 		down        time.Duration // from 00:05 on
-		want        []runs.Fired
+		want        []runs.Firing
 		fired       string
 		missed      int
 		since       string
 		next        string
 	}{
-		{"a single time", `"after":"10m"`, 20 * time.Minute, []runs.Fired{{Due: 600}}, "00:25:00", 0, "", ""},
-		{"one of cron", `"cron":"*/10 * * * *"`, 10 * time.Minute, []runs.Fired{{Due: 600, Missed: 1, Since: 600}}, "00:15:00", 1, "00:10:00", "00:20:00"},
-		{"three of cron", `"cron":"*/10 * * * *"`, 30 * time.Minute, []runs.Fired{{Due: 1800, Missed: 3, Since: 600}}, "00:35:00", 3, "00:10:00", "00:40:00"},
-		{"two of cron, and the third in time", `"cron":"*/10 * * * *"`, 25 * time.Minute, []runs.Fired{{Due: 1800, Missed: 2, Since: 600}}, "00:30:00", 2, "00:10:00", "00:40:00"},
+		{"a single time", `"after":"10m"`, 20 * time.Minute, []runs.Firing{{Due: 600}}, "00:25:00", 0, "", ""},
+		{"one of cron", `"cron":"*/10 * * * *"`, 10 * time.Minute, []runs.Firing{{Due: 600, Missed: 1, Since: 600}}, "00:15:00", 1, "00:10:00", "00:20:00"},
+		{"three of cron", `"cron":"*/10 * * * *"`, 30 * time.Minute, []runs.Firing{{Due: 1800, Missed: 3, Since: 600}}, "00:35:00", 3, "00:10:00", "00:40:00"},
+		{"two of cron, and the third in time", `"cron":"*/10 * * * *"`, 25 * time.Minute, []runs.Firing{{Due: 1800, Missed: 2, Since: 600}}, "00:30:00", 2, "00:10:00", "00:40:00"},
 		{"three of cron that are skipped", `"cron":"*/10 * * * *","missed":"skip"`, 30 * time.Minute, nil, "", 3, "00:10:00", "00:40:00"},
-		{"two that are skipped, and the third in time", `"cron":"*/10 * * * *","missed":"skip"`, 25 * time.Minute, []runs.Fired{{Due: 1800, Missed: 2, Since: 600}}, "00:30:00", 2, "00:10:00", "00:40:00"},
+		{"two that are skipped, and the third in time", `"cron":"*/10 * * * *","missed":"skip"`, 25 * time.Minute, []runs.Firing{{Due: 1800, Missed: 2, Since: 600}}, "00:30:00", 2, "00:10:00", "00:40:00"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			inTime(t, t.TempDir(), func(t *testing.T, w *timed) {

@@ -206,7 +206,7 @@ func TestAgentsAndSecrets(t *testing.T) {
 					may = may || name == tool
 				}
 				for _, ev := range chat(t, carol, "go") {
-					done, ok := ev.(runtime.ToolFinished)
+					done, ok := ev.(runtime.ToolEnd)
 					if !ok {
 						continue
 					}

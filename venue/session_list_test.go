@@ -106,14 +106,14 @@ func TestSessionsAreTheOwners(t *testing.T) {
 	if _, err := h.alice.Invoke(t.Context(), "agent:delete", map[string]any{"agentId": "kid"}); err != nil {
 		t.Fatal(err)
 	}
-	if !h.kid.Ended() || h.boss.Ended() {
-		t.Errorf("the kid has ended: %v, and the boss: %v", h.kid.Ended(), h.boss.Ended())
+	if !h.kid.IsOver() || h.boss.IsOver() {
+		t.Errorf("the kid has ended: %v, and the boss: %v", h.kid.IsOver(), h.boss.IsOver())
 	}
 	again := map[string]any{"agentId": "kid", "overwrite": true, "config": agents.Spec{Model: "kid"}}
 	if _, err := h.alice.Invoke(t.Context(), "agent:create", again); err != nil {
 		t.Fatal(err)
 	}
-	if list, err := h.kid.Sessions(t.Context()); len(list) > 0 || h.kid.Ended() || err != nil {
+	if list, err := h.kid.Sessions(t.Context()); len(list) > 0 || h.kid.IsOver() || err != nil {
 		t.Errorf("made anew it has the sessions %v, %v", list, err)
 	}
 }

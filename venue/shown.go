@@ -8,9 +8,9 @@ import (
 	"usher/venue/config"
 )
 
-// Shown is what the configuration says for agents elsewhere, with those of its agents that
+// Showcase is what the configuration says for agents elsewhere, with those of its agents that
 // everybody is told of, and the phase of now. Change nothing in it.
-func (v *Venue) Shown() (config.A2A, []agents.Summary) {
+func (v *Venue) Showcase() (config.A2A, []agents.Summary) {
 	c := v.applied.now.Load()
 	if c == nil {
 		return config.A2A{}, nil

@@ -10,7 +10,7 @@ import (
 // Providers are the servers of OpenID Connect by which people sign in.
 func (v *Venue) Providers() []config.Provider { return v.auth.Providers() }
 
-// SignIn begins a session of the person whose token of the venue it is: what [Venue.SignedIn] takes.
+// SignIn begins a session of the person whose token of the venue it is: what [Venue.BySession] takes.
 func (v *Venue) SignIn(ctx context.Context, token string) (secret string, err error) {
 	return v.auth.SignIn(ctx, token)
 }
@@ -26,16 +26,16 @@ func (v *Venue) Answer(ctx context.Context, q auth.Question, state, code string)
 	return v.auth.Answer(ctx, q, state, code)
 }
 
-// SignedIn returns the person who has the session of the secret, and what is known of it.
-func (v *Venue) SignedIn(ctx context.Context, secret string) (*Principal, *auth.SignedIn, error) {
-	in, err := v.auth.SignedIn(ctx, secret)
+// BySession returns the person who has the session of the secret, and what is known of it.
+func (v *Venue) BySession(ctx context.Context, secret string) (*Principal, *auth.PersonSession, error) {
+	in, err := v.auth.BySession(ctx, secret)
 	if err == nil {
 		err = v.auth.Take(in.Identity)
 	}
 	if err != nil {
 		return nil, nil, err
 	}
-	p := v.principal(in.Lasted(v.now()), in.Valid)
+	p := v.principal(in.WithProof(v.now()), in.Valid)
 	p.guest, p.take = in.Guest, func() error { return v.auth.Take(in.Identity) }
 	return p, in, nil
 }

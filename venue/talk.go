@@ -26,7 +26,7 @@ type Talk struct {
 	attached bool   // somebody else began the run
 
 	done chan struct{} // closed when what follows is there
-	said agents.Said
+	said agents.ChatResult
 	err  error
 }
 
@@ -55,7 +55,7 @@ func (p *Principal) talk(ctx context.Context, in agents.Chat, end func()) (*Talk
 	go func() {
 		defer close(t.done)
 		defer end()
-		watched := runs.WatchedBelow(runs.Watched(ctx, func(r *runs.Run) { begun <- r }), func(r, by *runs.Run) { t.below.add(r, by.ID(), by.Seq()) })
+		watched := runs.WithWatchBelow(runs.WithWatch(ctx, func(r *runs.Run) { begun <- r }), func(r, by *runs.Run) { t.below.add(r, by.ID(), by.Seq()) })
 		t.err = p.ask(watched, "agent:chat", in, &t.said)
 	}()
 	select {
@@ -67,7 +67,7 @@ func (p *Principal) talk(ctx context.Context, in agents.Chat, end func()) (*Talk
 			return nil, t.err
 		}
 	}
-	t.id, t.still = t.run.ID(), p.ongoing(ctx, "agent:chat", in)
+	t.id, t.still = t.run.ID(), p.stillMay(ctx, "agent:chat", in)
 	t.sees = func(ctx context.Context) bool { return p.Still(ctx, "grid:jobStatus", byID{t.id}) == nil }
 	t.whole = p.agents.IsShaped(ctx, p.DID(), in.AgentID)
 	return t, nil
@@ -90,7 +90,7 @@ func (t *Talk) Events(ctx context.Context) iter.Seq2[runtime.Entry, error] {
 				err = t.p.Still(ctx, "grid:jobStatus", byID{t.id})
 			}
 			if err == nil {
-				if e.Event = t.heard(ctx, e.Event); e.Event == nil {
+				if e.Event = t.hear(ctx, e.Event); e.Event == nil {
 					continue
 				}
 			}
@@ -101,27 +101,27 @@ func (t *Talk) Events(ctx context.Context) iter.Seq2[runtime.Entry, error] {
 	}
 }
 
-// heard is what of an event whoever talks hears; nil is nothing.
-func (t *Talk) heard(ctx context.Context, ev runtime.Event) runtime.Event {
+// hear returns what of an event whoever talks hears; nil is nothing.
+func (t *Talk) hear(ctx context.Context, ev runtime.Event) runtime.Event {
 	switch ev := ev.(type) {
 	case runtime.TextDelta:
 		if t.whole {
 			return nil
 		}
-	case runtime.Answered:
+	case runtime.ModelAnswer:
 		if t.whole {
 			ev.Text = ""
 		}
 		if !t.sees(ctx) {
-			return runtime.Answered{
+			return runtime.ModelAnswer{
 				Text: ev.Text, Usage: ev.Usage, Finish: ev.Finish,
 				Calls: slices.DeleteFunc(slices.Clone(ev.Calls), func(c runtime.ToolCall) bool { return !c.Client }),
 			}
 		}
 		return ev
-	case runtime.TurnFinished:
+	case runtime.TurnEnd:
 		if len(ev.Pending) > 0 && !t.sees(ctx) {
-			return runtime.TurnFinished{Pending: ev.Pending}
+			return runtime.TurnEnd{Pending: ev.Pending}
 		}
 		if !t.sees(ctx) {
 			return nil
@@ -136,7 +136,7 @@ func (t *Talk) heard(ctx context.Context, ev runtime.Event) runtime.Event {
 
 // Answer waits for what the agent says in the end, or why it says nothing: one whose code
 // is [fault.Waiting] goes on later.
-func (t *Talk) Answer() (agents.Said, error) {
+func (t *Talk) Answer() (agents.ChatResult, error) {
 	<-t.done
 	return t.said, t.err
 }

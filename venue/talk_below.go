@@ -13,8 +13,8 @@ import (
 	"usher/venue/runs"
 )
 
-// Heard is what happens in a turn, or in a run that it waits for.
-type Heard struct {
+// TalkEvent is what happens in a turn, or in a run that it waits for.
+type TalkEvent struct {
 	runtime.Entry
 	Of    string // the run that it happens in
 	Began *Began // that run begins, and Entry is none
@@ -77,10 +77,10 @@ func (f *family) take() []*child {
 // All is [Talk.Events] with what happens in the runs that the turn waits for, as far as the
 // caller may look at them: behind what happened in the run that started one, and before what
 // came of its call there.
-func (t *Talk) All(ctx context.Context) iter.Seq2[Heard, error] {
-	return func(yield func(Heard, error) bool) {
+func (t *Talk) All(ctx context.Context) iter.Seq2[TalkEvent, error] {
+	return func(yield func(TalkEvent, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
-		a := &all{t: t, items: make(chan Heard), told: map[string]uint64{t.id: t.after}, moved: make(chan struct{})}
+		a := &all{t: t, items: make(chan TalkEvent), told: map[string]uint64{t.id: t.after}, moved: make(chan struct{})}
 		turn := make(chan struct{})
 		a.work.Go(func() { // follows what begins while the turn waits
 			for {
@@ -116,7 +116,7 @@ func (t *Talk) All(ctx context.Context) iter.Seq2[Heard, error] {
 			}
 		}
 		if failed != nil {
-			yield(Heard{}, failed)
+			yield(TalkEvent{}, failed)
 		}
 	}
 }
@@ -124,7 +124,7 @@ func (t *Talk) All(ctx context.Context) iter.Seq2[Heard, error] {
 // all tells what happens in a turn and below it, in its order.
 type all struct {
 	t     *Talk
-	items chan Heard
+	items chan TalkEvent
 	work  sync.WaitGroup
 
 	mu    sync.Mutex
@@ -133,7 +133,7 @@ type all struct {
 	moved chan struct{}     // closed when told is another
 }
 
-func (a *all) send(ctx context.Context, h *Heard) {
+func (a *all) send(ctx context.Context, h *TalkEvent) {
 	select {
 	case a.items <- *h:
 	case <-ctx.Done():
@@ -145,7 +145,7 @@ func (a *all) tell(ctx context.Context, run string, e runtime.Entry, past bool) 
 	if e.Seq > 0 {
 		a.tells(ctx, run, e.Seq)
 	}
-	a.send(ctx, &Heard{Entry: e, Of: run, Past: past})
+	a.send(ctx, &TalkEvent{Entry: e, Of: run, Past: past})
 	if e.Seq > 0 {
 		a.moves(run, e.Seq)
 	}
@@ -228,13 +228,13 @@ func (t *Talk) follows(ctx context.Context, c *child, a *all) {
 		return // what others do for the turn is theirs
 	}
 	began := &Began{Parent: rec.Parent, Agent: rec.Agent}
-	if rec.Agent != "" && t.p.Still(ctx, "agent:info", agents.Named{AgentID: rec.Agent}) == nil {
+	if rec.Agent != "" && t.p.Still(ctx, "agent:info", agents.Ref{AgentID: rec.Agent}) == nil {
 		if o, err := t.p.agents.Offer(ctx, r.Authority(), rec.Agent); err == nil {
 			began.Description = o.Config.Description
 			began.Caps, _ = o.Caps.MarshalJSON() // of values: cannot fail
 		}
 	}
-	a.send(ctx, &Heard{Of: rec.ID, Began: began})
+	a.send(ctx, &TalkEvent{Of: rec.ID, Began: began})
 	for e, err := range t.events(ctx, rec.ID, r, 0) {
 		if err != nil {
 			break
@@ -246,5 +246,5 @@ func (t *Talk) follows(ctx context.Context, c *child, a *all) {
 	}
 	a.tells(ctx, rec.ID, math.MaxUint64)
 	_, err := r.Wait(ctx)
-	a.send(ctx, &Heard{Of: rec.ID, Over: true, Ended: err})
+	a.send(ctx, &TalkEvent{Of: rec.ID, Over: true, Ended: err})
 }

@@ -90,7 +90,7 @@ func (t *Thread) AnswersBefore(ctx context.Context, run string) (n int, err erro
 		if err != nil || e.Seq > t.from {
 			return n, err
 		}
-		if _, is := e.Event.(runtime.Answered); is && e.Run == run {
+		if _, is := e.Event.(runtime.ModelAnswer); is && e.Run == run {
 			n++
 		}
 	}
@@ -100,17 +100,17 @@ func (t *Thread) AnswersBefore(ctx context.Context, run string) (n int, err erro
 // maxLeft is how many events at most lie behind the end of a session's last turn, with it.
 const maxLeft = 256
 
-// Pending lists the calls that the agent has asked whoever talks to make in the last turn, and
+// OpenCalls lists the calls that the agent has asked whoever talks to make in the last turn, and
 // that wait for their answers, by [runtime.CallName].
-func (t *Thread) Pending(ctx context.Context) (calls []string, err error) {
+func (t *Thread) OpenCalls(ctx context.Context) (calls []string, err error) {
 	for e, err := range t.agent.HistoryAfter(ctx, t.id, t.last-min(t.last, maxLeft)) {
 		if err != nil {
 			return nil, err
 		}
 		switch ev := e.Event.(type) {
-		case runtime.TurnStarted:
+		case runtime.TurnStart:
 			calls = nil
-		case runtime.TurnFinished:
+		case runtime.TurnEnd:
 			calls = nil
 			for _, asked := range ev.Pending {
 				calls = append(calls, runtime.CallName(e.Run, asked.CallID))

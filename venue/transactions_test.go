@@ -30,7 +30,7 @@ func TestTransactionsOfATurn(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if done, ok := ev.(runtime.ToolFinished); ok && done.Outcome == runtime.ToolOK {
+				if done, ok := ev.(runtime.ToolEnd); ok && done.Outcome == runtime.ToolOK {
 					wrote++
 				}
 			}

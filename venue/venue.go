@@ -54,7 +54,7 @@ type Venue struct {
 	gate      *tools.Gate
 	mint      *tools.Mint
 	models    *models.Models
-	applied   applied
+	applied   application
 	keys      *keys.Ring
 	secrets   *keys.Secrets
 	tokens    *ucan.Store
@@ -105,9 +105,9 @@ func (v *Venue) readSecret(ctx context.Context, owner ucan.DID, name string) (st
 
 // Prune removes at once what the configuration does not keep, as the venue does by
 // itself every hour.
-func (v *Venue) Prune(ctx context.Context) (retention.Pruned, error) {
+func (v *Venue) Prune(ctx context.Context) (retention.PruneResult, error) {
 	if v.readOnly {
-		return retention.Pruned{}, journal.ErrReadOnly
+		return retention.PruneResult{}, journal.ErrReadOnly
 	}
 	return v.keeper.Prune(ctx)
 }
@@ -145,13 +145,13 @@ func (v *Venue) close() (err error) {
 	return errors.Join(err, v.store.Close())
 }
 
-// Executing returns the runs that execute now: jobs that were started and left to
+// LiveRuns returns the runs that execute now: jobs that were started and left to
 // themselves, after whoever started them is done. Close stops them.
-func (v *Venue) Executing() []*runs.Run { return v.runs.Executing() }
+func (v *Venue) LiveRuns() []*runs.Run { return v.runs.LiveRuns() }
 
-// Resting is how many runs wait for somebody or something, or are paused; -1 where that
+// RestCount is how many runs wait for somebody or something, or are paused; -1 where that
 // cannot be read.
-func (v *Venue) Resting(ctx context.Context) int { return v.runs.Resting(ctx) }
+func (v *Venue) RestCount(ctx context.Context) int { return v.runs.RestCount(ctx) }
 
 // Used lists what models were used since the venue was opened. Of one that has neither a log
 // nor telemetry nothing is known.

@@ -170,7 +170,7 @@ func TestChildrenFollowTheirParent(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if done, ok := ev.(runtime.ToolFinished); ok {
+		if done, ok := ev.(runtime.ToolEnd); ok {
 			outcomes = append(outcomes, done.Outcome)
 		}
 	}

@@ -28,7 +28,9 @@ type lives struct {
 var _ tools.Lives = (*lives)(nil)
 
 // Epoch moves on with either, and with every revocation, on which visitors rest.
-func (l *lives) Epoch() uint64 { return l.book.Epoch() + l.visitors.Epoch() + l.tokens.Revoked() }
+func (l *lives) Epoch() uint64 {
+	return l.book.Epoch() + l.visitors.Epoch() + l.tokens.RevocationCount()
+}
 
 // Live is that of whom the life is.
 func (l *lives) Live(ctx context.Context, life tools.Life) (caps.Set, ucan.DID) {
@@ -41,8 +43,8 @@ func (l *lives) Live(ctx context.Context, life tools.Life) (caps.Set, ucan.DID) 
 // Visitors is the room of who came in by Agent-Auth.
 func (v *Venue) Visitors() *visitors.Room { return v.lives.visitors }
 
-// visited has visitors be let in as a configuration says.
-func (v *Venue) visited(ctx context.Context, c *config.Config) error {
+// setVisits has visitors be let in as a configuration says.
+func (v *Venue) setVisits(ctx context.Context, c *config.Config) error {
 	owner, err := v.keys.User(ctx, cmp.Or(c.User, defaultUser))
 	if err != nil {
 		return err
@@ -60,13 +62,13 @@ func (v *Venue) visited(ctx context.Context, c *config.Config) error {
 // Visit is the principal of a visitor's call: it acts for its user, within its grants.
 func (v *Venue) Visit(auth tools.Authority, still func(context.Context) error) *Principal {
 	p := v.principal(auth, still)
-	p.charged = v.charged
+	p.charged = v.withVisitBudget
 	return p
 }
 
-// charged returns ctx with the budget that bounds what models use for a call: that of all
+// withVisitBudget returns ctx with the budget that bounds what models use for a call: that of all
 // agents from elsewhere that nobody has approved, where it comes of one.
-func (v *Venue) charged(ctx context.Context, auth tools.Authority) (context.Context, error) {
+func (v *Venue) withVisitBudget(ctx context.Context, auth tools.Authority) (context.Context, error) {
 	paid, err := v.lives.visitors.IsPaidByOwner(ctx, auth)
 	if err != nil || !paid {
 		return ctx, err
@@ -78,14 +80,14 @@ func (v *Venue) charged(ctx context.Context, auth tools.Authority) (context.Cont
 	return runtime.WithKeeper(ctx, v.spending.Hold, b), nil
 }
 
-// paid is [Venue.charged] for what goes on, or begins, by itself: with the budgets of the agents
+// withBudgets is [Venue.withVisitBudget] for what goes on, or begins, by itself: with the budgets of the agents
 // for whom that is. run is what goes on, of owner's; nil is what begins.
-func (v *Venue) paid(ctx context.Context, auth tools.Authority, owner ucan.DID, run *runs.Record) (context.Context, error) {
-	ctx, err := v.charged(ctx, auth)
+func (v *Venue) withBudgets(ctx context.Context, auth tools.Authority, owner ucan.DID, run *runs.Record) (context.Context, error) {
+	ctx, err := v.withVisitBudget(ctx, auth)
 	if err != nil {
 		return nil, err
 	}
-	return v.agents.Charged(ctx, auth, owner, run)
+	return v.agents.WithBudgets(ctx, auth, owner, run)
 }
 
 // Begin starts an operation as a run in the background, and returns its id: what it is

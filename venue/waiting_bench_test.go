@@ -108,7 +108,7 @@ func BenchmarkApprove(b *testing.B) {
 		if _, err := alice.Invoke(ctx, "approval:approve", map[string]string{"id": ids[0]}); err != nil {
 			b.Fatal(err)
 		}
-		for _, r := range v.Executing() {
+		for _, r := range v.LiveRuns() {
 			if _, err := r.Wait(ctx); err != nil {
 				b.Fatal(err)
 			}

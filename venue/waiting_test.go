@@ -46,7 +46,7 @@ func TestTheAgentOfARunThatWaits(t *testing.T) {
 			if err != nil && tc.run == waits {
 				t.Errorf("the request is answered with %v", err)
 			}
-			for _, r := range d.v.Executing() {
+			for _, r := range d.v.LiveRuns() {
 				_, _ = r.Wait(t.Context())
 			}
 			for range d.alice.Events(t.Context(), req.Run, 0) { // to its end
@@ -74,7 +74,7 @@ func TestTheAgentOfARunThatWaits(t *testing.T) {
 
 // Nothing that waits is pruned, however old it is and however many others there are.
 func TestWhatWaitsIsKept(t *testing.T) {
-	k := newKeeping(t, config.Retention{Sessions: config.Retained{Age: 24 * time.Hour, Number: 1}, Runs: config.Retained{Age: 24 * time.Hour, Number: 1}}, new(puppet))
+	k := newKeeping(t, config.Retention{Sessions: config.KeepLimit{Age: 24 * time.Hour, Number: 1}, Runs: config.KeepLimit{Age: 24 * time.Hour, Number: 1}}, new(puppet))
 	alice := user(t, k.Venue, "alice")
 	create(t, alice, spec("bob", "", asking))
 	ask := func() approvals.Request {

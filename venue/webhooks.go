@@ -20,8 +20,8 @@ func (v *Venue) Receive(ctx context.Context, hook string, head http.Header, body
 	return v.inbox.Receive(ctx, hook, head, body)
 }
 
-// hooked has webhooks be as a configuration says.
-func (v *Venue) hooked(ctx context.Context, c *config.Config) error {
+// setHooks has webhooks be as a configuration says.
+func (v *Venue) setHooks(ctx context.Context, c *config.Config) error {
 	owner, err := v.keys.User(ctx, cmp.Or(c.User, defaultUser))
 	if err == nil {
 		v.inbox.Set(owner, c.Webhooks.In)

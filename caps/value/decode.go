@@ -26,14 +26,14 @@ func Decode(data []byte, depth int) (any, error) {
 		return nil, errors.New("the JSON is not valid UTF-8: send it as UTF-8")
 	}
 	if !json.Valid(data) {
-		return nil, malformed(data)
+		return nil, syntaxError(data)
 	}
 	d := decoder{text: data}
 	return d.value(depth)
 }
 
-// malformed says why data is no JSON.
-func malformed(data []byte) error {
+// syntaxError says why data is no JSON.
+func syntaxError(data []byte) error {
 	var raw json.RawMessage
 	err := json.Unmarshal(data, &raw)
 	if err == nil || strings.Contains(err.Error(), "max depth") {
@@ -192,23 +192,23 @@ func (d *decoder) comma() {
 
 // Within says that err is about a part of a value.
 func Within(at string, err error) error {
-	if e, ok := err.(*placed); ok { //nolint:errorlint // the place of a wrapped one is within something else
+	if e, ok := err.(*placeError); ok { //nolint:errorlint // the place of a wrapped one is within something else
 		at, err = at+e.at, e.err
 	}
-	return &placed{Cut(at, maxPlace), err}
+	return &placeError{Cut(at, maxPlace), err}
 }
 
-// placed is an error about a part of a value.
-type placed struct {
+// placeError is an error about a part of a value.
+type placeError struct {
 	at  string // e.g. "[1].name" or ".name"
 	err error
 }
 
 // Error returns the place and what is wrong there.
-func (e *placed) Error() string { return strings.TrimPrefix(e.at, ".") + ": " + e.err.Error() }
+func (e *placeError) Error() string { return strings.TrimPrefix(e.at, ".") + ": " + e.err.Error() }
 
 // Unwrap returns what is wrong.
-func (e *placed) Unwrap() error { return e.err }
+func (e *placeError) Unwrap() error { return e.err }
 
 // Place names a key within an object: .key, or ["key"] where it cannot be read as
 // it is.

@@ -40,7 +40,7 @@ type step struct {
 
 // Demo runs the demo. It takes no invoice and no model.
 func Demo(ctx context.Context, opts cli.DemoOptions) (err error) {
-	if err := opts.Scripted("a2a"); err != nil {
+	if err := opts.RefuseFlags("a2a"); err != nil {
 		return err
 	}
 	c, err := config.Parse("usher.yaml", house)
@@ -54,7 +54,7 @@ func Demo(ctx context.Context, opts cli.DemoOptions) (err error) {
 	}
 	defer func() { err = errors.Join(err, v.Close()) }()
 	var steps []step
-	if steps, err = served(ctx, v, model); err != nil {
+	if steps, err = serve(ctx, v, model); err != nil {
 		return err
 	}
 	return show(opts, steps)
@@ -77,8 +77,8 @@ func show(opts cli.DemoOptions, steps []step) error {
 	return err
 }
 
-// served puts the venue on a port, and has a caller of its owner's come there.
-func served(ctx context.Context, v *venue.Venue, model *gullible) (steps []step, err error) {
+// serve puts the venue on a port, and has a caller of its owner's come there.
+func serve(ctx context.Context, v *venue.Venue, model *gullible) (steps []step, err error) {
 	owner, err := v.User(ctx, "acme")
 	if err != nil {
 		return nil, err

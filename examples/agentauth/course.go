@@ -60,7 +60,7 @@ func (c *course) register(ctx context.Context, _ string) error {
 	if err != nil {
 		return err
 	}
-	wanted, names := slices.Concat(c.do, c.batch).wanted()
+	wanted, names := slices.Concat(c.do, c.batch).wants()
 	c.host = c.server.Host(hostKey)
 	st, err := c.host.Register(ctx, agentPublic, &client.Registration{Name: c.name, Reason: c.reason, Capabilities: wanted})
 	if err != nil {
@@ -150,7 +150,7 @@ func (c *course) execute(ctx context.Context, list deeds) error {
 
 // escalate asks for what was not asked for at first.
 func (c *course) escalate(ctx context.Context, _ string) error {
-	wanted, names := c.more.wanted()
+	wanted, names := c.more.wants()
 	if len(wanted) == 0 {
 		return nil
 	}
@@ -212,7 +212,7 @@ func (c *course) end(ctx context.Context, _ string) error {
 		return fmt.Errorf("revoke: %w", err)
 	}
 	say(c.out, "the agent is %s", st.Status)
-	if _, err = c.agent.Request(ctx, &client.Escalation{Capabilities: []client.Wanted{{Name: "more"}}}); err == nil {
+	if _, err = c.agent.Request(ctx, &client.Escalation{Capabilities: []client.Want{{Name: "more"}}}); err == nil {
 		return errors.New("a revoked agent is still let in")
 	}
 	say(c.out, "it may do nothing any more: %v", err)

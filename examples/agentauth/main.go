@@ -62,13 +62,13 @@ func (d *deeds) Set(text string) error {
 	return nil
 }
 
-// wanted are the capabilities of deeds, once each.
-func (d deeds) wanted() (list []client.Wanted, names []string) {
+// wants are the capabilities of deeds, once each.
+func (d deeds) wants() (list []client.Want, names []string) {
 	seen := map[string]bool{}
 	for _, c := range d {
 		if !seen[c.Capability] {
 			seen[c.Capability] = true
-			list, names = append(list, client.Wanted{Name: c.Capability}), append(names, c.Capability)
+			list, names = append(list, client.Want{Name: c.Capability}), append(names, c.Capability)
 		}
 	}
 	return list, names

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// scanned is what the scanner answers: the invoice, or why there is none.
-type scanned struct {
+// scanResult is what the scanner answers: the invoice, or why there is none.
+type scanResult struct {
 	Invoice *invoice `json:"invoice,omitempty"`
 	Refusal string   `json:"refusal,omitempty"`
 }
@@ -20,9 +20,9 @@ func scan(t *turn) any {
 	_ = json.Unmarshal([]byte(t.task), &task) // or it is the text itself
 	inv, err := readInvoice(task.Text)
 	if err != nil {
-		return scanned{Refusal: err.Error()}
+		return scanResult{Refusal: err.Error()}
 	}
-	return scanned{Invoice: inv}
+	return scanResult{Invoice: inv}
 }
 
 // vendor is a record below w/vendor-records/.

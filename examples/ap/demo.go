@@ -52,7 +52,7 @@ func demo(ctx context.Context, cfg *config.Config, opts cli.DemoOptions) (err er
 		if err != nil {
 			return err
 		}
-		h.notes, h.plugged, h.Judgement = opts.Notes, &plugged{Model: m}, &judgement{Model: opts.Model, Invoices: []judged{}}
+		h.notes, h.plugged, h.Judgement = opts.Notes, &guestModel{Model: m}, &judgement{Model: opts.Model, Invoices: []judgment{}}
 		for name, m := range cfg.Models {
 			if m.Provider != offline.Name {
 				models[name] = follower{h.plugged}
@@ -112,7 +112,7 @@ func (h *house) one(ctx context.Context, in io.Reader, name string) error {
 	}
 	fmt.Fprintf(h.notes, "invoice %s …\n", h.at)
 	h.Invoice, err = h.process(ctx, text)
-	if err == nil && h.Judgement != nil && h.Invoice.Decision.Recorded && !h.stored(ctx, h.Invoice) {
+	if err == nil && h.Judgement != nil && h.Invoice.Decision.Recorded && !h.isStored(ctx, h.Invoice) {
 		h.Judgement.Problems = append(h.Judgement.Problems, "the decision was said to be recorded, and is not")
 	}
 	return err
@@ -147,11 +147,11 @@ func (h *house) all(ctx context.Context) error {
 			return err
 		}
 		if err != nil { // an outcome too, and the next one may fare better
-			p = &processed{Problem: err.Error()}
+			p = &result{Problem: err.Error()}
 		}
 		p.File = s.file
 		h.Invoices = append(h.Invoices, p)
-		h.judge(s, p, h.stored(ctx, p))
+		h.judge(s, p, h.isStored(ctx, p))
 	}
 	h.at = "the report of the day"
 	fmt.Fprintln(h.notes, "Dave reports …")

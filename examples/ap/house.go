@@ -18,10 +18,10 @@ type house struct {
 	report
 	v       *venue.Venue
 	user    *venue.User
-	at      string    // what it is at, for people
-	worked  uint64    // rows of the ledger before the attempts; 0 where none were made
-	plugged *plugged  // nil where the programs do the work
-	notes   io.Writer // what happens while a model takes its time
+	at      string      // what it is at, for people
+	worked  uint64      // rows of the ledger before the attempts; 0 where none were made
+	plugged *guestModel // nil where the programs do the work
+	notes   io.Writer   // what happens while a model takes its time
 }
 
 // run does the work, and looks afterwards whether what must hold whatever the
@@ -36,7 +36,7 @@ func (h *house) run(ctx context.Context, work func(context.Context) error) error
 	for i := range known {
 		h.Agents[i].Caps = known[i].Caps
 	}
-	_, err = h.unchanged(ctx, "the policy, records, orders, operations or mandates changed", func() error {
+	_, err = h.isUnchanged(ctx, "the policy, records, orders, operations or mandates changed", func() error {
 		err := work(ctx)
 		if err != nil && ctx.Err() != nil {
 			return err
@@ -52,9 +52,9 @@ func (h *house) run(ctx context.Context, work func(context.Context) error) error
 	return err
 }
 
-// unchanged does something that may change neither what lies at some paths nor
+// isUnchanged does something that may change neither what lies at some paths nor
 // the agents, and reports whether that is so, also where it failed.
-func (h *house) unchanged(ctx context.Context, otherwise string, do func() error, paths ...string) (same bool, err error) {
+func (h *house) isUnchanged(ctx context.Context, otherwise string, do func() error, paths ...string) (same bool, err error) {
 	before, err := h.state(ctx, paths)
 	if err != nil {
 		return false, err
@@ -62,7 +62,7 @@ func (h *house) unchanged(ctx context.Context, otherwise string, do func() error
 	failed := do()
 	after, err := h.state(ctx, paths)
 	if same = err == nil && bytes.Equal(before, after); err == nil && !same {
-		h.unexpected("%s", otherwise)
+		h.surprise("%s", otherwise)
 	}
 	if failed != nil {
 		return same, failed
@@ -90,8 +90,8 @@ func (h *house) state(ctx context.Context, paths []string) ([]byte, error) {
 	return json.Marshal(all)
 }
 
-// processed is what the pipeline makes of an invoice.
-type processed struct {
+// result is what the pipeline makes of an invoice.
+type result struct {
 	File       string     `json:"file,omitempty"`    // of the demo's own
 	Problem    string     `json:"problem,omitempty"` // why there is nothing else
 	Extraction invoice    `json:"extraction"`
@@ -100,29 +100,29 @@ type processed struct {
 }
 
 // process runs the pipeline on a text.
-func (h *house) process(ctx context.Context, text string) (*processed, error) {
+func (h *house) process(ctx context.Context, text string) (*result, error) {
 	var job struct{ ID string }
 	err := h.get(ctx, &job, "grid:invoke", object{"operation": "o/ap-pipeline", "input": object{"text": text}})
 	if err != nil {
 		return nil, err
 	}
-	var p processed
+	var p result
 	err = h.get(ctx, &p, "grid:jobResult", object{"id": job.ID})
 	ended, failed := errors.AsType[*venue.JobError](err)
 	if !failed {
 		return &p, err
 	}
 	// The pipeline ends where the scanner finds no invoice in the text.
-	var answer struct{ Output scanned }
+	var answer struct{ Output scanResult }
 	if job, err := h.user.Run(ctx, job.ID); err == nil && len(job.Steps) > 0 && json.Unmarshal(job.Steps[0].Output, &answer) == nil && answer.Output.Refusal != "" {
 		return nil, errors.New(answer.Output.Refusal)
 	}
 	return nil, errors.New(ended.Reason) // the job is gone with the demo, and its id says nothing
 }
 
-// stored reports whether a decision is on record as it was answered: a model
+// isStored reports whether a decision is on record as it was answered: a model
 // may say so and not have done it.
-func (h *house) stored(ctx context.Context, p *processed) bool {
+func (h *house) isStored(ctx context.Context, p *result) bool {
 	var kept struct{ Value decision }
 	return p.Problem == "" && p.Decision.Recorded &&
 		h.get(ctx, &kept, "covia:read", object{"path": "w/decisions/" + p.Enrichment.RecordID}) == nil &&
@@ -150,7 +150,7 @@ func (h *house) infos(ctx context.Context) ([]agents.Info, error) {
 }
 
 // say talks to an agent, and returns its answer and the calls that it made.
-func (h *house) say(ctx context.Context, agent, text string) (answer string, calls []runtime.ToolFinished, err error) {
+func (h *house) say(ctx context.Context, agent, text string) (answer string, calls []runtime.ToolEnd, err error) {
 	a, err := h.user.Agent(ctx, agent)
 	if err != nil {
 		return "", nil, err
@@ -160,9 +160,9 @@ func (h *house) say(ctx context.Context, agent, text string) (answer string, cal
 			return "", calls, fmt.Errorf("talk to %s: %w", agent, err)
 		}
 		switch ev := ev.(type) {
-		case runtime.ToolFinished:
+		case runtime.ToolEnd:
 			calls = append(calls, ev)
-		case runtime.TurnFinished:
+		case runtime.TurnEnd:
 			answer = ev.Text
 		}
 	}

@@ -10,19 +10,19 @@ import (
 	"usher/runtime/offline"
 )
 
-// plugged is a model of the user's in the place of the programs. Once a request
+// guestModel is a model of the user's in the place of the programs. Once a request
 // has brought an error and no piece of an answer, which more requests would only
 // repeat, it is asked nothing more.
-type plugged struct {
+type guestModel struct {
 	runtime.Model
 	failed atomic.Pointer[error] // the first of those
 }
 
-var _ runtime.Wrapper = (*plugged)(nil)
+var _ runtime.Wrapper = (*guestModel)(nil)
 
-func (p *plugged) Unwrap() runtime.Model { return p.Model }
+func (p *guestModel) Unwrap() runtime.Model { return p.Model }
 
-func (p *plugged) Generate(ctx context.Context, req *runtime.Request) iter.Seq2[runtime.Chunk, error] {
+func (p *guestModel) Generate(ctx context.Context, req *runtime.Request) iter.Seq2[runtime.Chunk, error] {
 	return func(yield func(runtime.Chunk, error) bool) {
 		if err := p.failure(); err != nil {
 			yield(runtime.Chunk{}, err)
@@ -42,7 +42,7 @@ func (p *plugged) Generate(ctx context.Context, req *runtime.Request) iter.Seq2[
 }
 
 // failure is why the model cannot be had; nil where it can, or is none.
-func (p *plugged) failure() error {
+func (p *guestModel) failure() error {
 	if p == nil || p.failed.Load() == nil {
 		return nil
 	}

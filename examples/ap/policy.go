@@ -132,7 +132,7 @@ func judge(system string, inv *invoice, en *enrichment, spent money, problem str
 		check(false, "%s is above %s: %s decides", inv.Total, p.manager, to)
 	}
 	name := cmp.Or(v.Name, inv.Vendor)
-	check(v.Sanctions == "CLEAR", "the sanctions check of %s says %s%s", name, cmp.Or(v.Sanctions, "nothing"), noted(v.Note))
+	check(v.Sanctions == "CLEAR", "the sanctions check of %s says %s%s", name, cmp.Or(v.Sanctions, "nothing"), noteLine(v.Note))
 	check(v.Status == "ACTIVE", "%s is %s", name, cmp.Or(v.Status, "not on record"))
 	switch {
 	case !en.Searched:
@@ -142,7 +142,7 @@ func judge(system string, inv *invoice, en *enrichment, spent money, problem str
 	default:
 		check(true, "first invoice of this number")
 	}
-	check(v.Name != "" && fold(o.Vendor) == fold(v.Name) && o.Status == "OPEN" && inv.Currency == o.Currency, "order %s is %s", cmp.Or(d.PurchaseOrder, "(none)"), stated(o, inv))
+	check(v.Name != "" && fold(o.Vendor) == fold(v.Name) && o.Status == "OPEN" && inv.Currency == o.Currency, "order %s is %s", cmp.Or(d.PurchaseOrder, "(none)"), statement(o, inv))
 	switch {
 	case problem != "":
 		check(false, "%s", problem)
@@ -157,8 +157,8 @@ func judge(system string, inv *invoice, en *enrichment, spent money, problem str
 	return d
 }
 
-// stated is what an order says of the things that are compared.
-func stated(o *order, inv *invoice) string {
+// statement is what an order says of the things that are compared.
+func statement(o *order, inv *invoice) string {
 	if o.ID == "" {
 		return "not on record"
 	}
@@ -184,7 +184,7 @@ func (d *decision) decide(escalateTo string, problems []string) {
 	}
 }
 
-func noted(note string) string {
+func noteLine(note string) string {
 	if note == "" {
 		return ""
 	}

@@ -66,7 +66,7 @@ func (h *house) probe(ctx context.Context) error {
 	if err := h.usage(ctx); err != nil {
 		return err
 	}
-	h.Unchanged, err = h.unchanged(ctx, "the attempts changed what is stored", func() error {
+	h.Unchanged, err = h.isUnchanged(ctx, "the attempts changed what is stored", func() error {
 		for _, a := range list {
 			if err := h.try(ctx, &a); err != nil {
 				return err
@@ -77,7 +77,7 @@ func (h *house) probe(ctx context.Context) error {
 				want = denied
 			}
 			if a.Outcome != want && want != byModel {
-				h.unexpected("%s could %s: %s, want %s", a.Agent, a.What, a.Outcome, want)
+				h.surprise("%s could %s: %s, want %s", a.Agent, a.What, a.Outcome, want)
 			}
 		}
 		return nil

@@ -37,8 +37,8 @@ type turn struct {
 	done   map[string]string // results, by tool and arguments
 }
 
-// pending is the call that a program cannot go on without.
-type pending runtime.CallDelta
+// openCall is the call that a program cannot go on without.
+type openCall runtime.CallDelta
 
 // call returns what came of a tool call, and where it failed the reason, a denial
 // for example. A call that was not made yet ends the program here.
@@ -49,7 +49,7 @@ func call[Out any](t *turn, tool string, arguments object) (out Out, problem str
 	}
 	result, made := t.done[tool+string(raw)]
 	if !made {
-		panic(pending{Name: tool, Arguments: string(raw)}) // to generate, which asks for it
+		panic(openCall{Name: tool, Arguments: string(raw)}) // to generate, which asks for it
 	}
 	var failure struct{ Error, Message string }
 	if json.Unmarshal([]byte(result), &failure) == nil && failure.Error != "" && failure.Message != "" {
@@ -109,10 +109,10 @@ func (p program) Generate(_ context.Context, req *runtime.Request) iter.Seq2[run
 }
 
 // generate returns the program's answer, or the call that it needs first.
-func (p program) generate(t *turn) (answer any, next *pending) {
+func (p program) generate(t *turn) (answer any, next *openCall) {
 	defer func() {
 		if r := recover(); r != nil {
-			call, ok := r.(pending)
+			call, ok := r.(openCall)
 			if !ok {
 				panic(r)
 			}

@@ -14,16 +14,16 @@ import (
 
 // report is what the demo prints, and with --json what it is as data.
 type report struct {
-	Agents     []mandate    `json:"agents"`
-	Invoice    *processed   `json:"invoice,omitempty"`   // the one that was given
-	Invoices   []*processed `json:"invoices,omitempty"`  // the demo's own
-	Judgement  *judgement   `json:"judgement,omitempty"` // of a model that was plugged in
-	Summary    string       `json:"summary,omitempty"`   // the manager's
-	Attempts   []attempt    `json:"attempts,omitempty"`
-	Unchanged  bool         `json:"unchanged"`         // all that is stored, by the attempts
-	Failure    *failure     `json:"failure,omitempty"` // why there is no more
-	Audit      audit        `json:"audit"`
-	Unexpected []string     `json:"unexpected"`
+	Agents     []mandate  `json:"agents"`
+	Invoice    *result    `json:"invoice,omitempty"`   // the one that was given
+	Invoices   []*result  `json:"invoices,omitempty"`  // the demo's own
+	Judgement  *judgement `json:"judgement,omitempty"` // of a model that was plugged in
+	Summary    string     `json:"summary,omitempty"`   // the manager's
+	Attempts   []attempt  `json:"attempts,omitempty"`
+	Unchanged  bool       `json:"unchanged"`         // all that is stored, by the attempts
+	Failure    *failure   `json:"failure,omitempty"` // why there is no more
+	Audit      audit      `json:"audit"`
+	Unexpected []string   `json:"unexpected"`
 }
 
 // mandate is an agent and what it holds.
@@ -36,15 +36,15 @@ type mandate struct {
 // judgement is how the model that was plugged in did the work. Nothing in it is
 // the gate's business: authority bounds what a model can do, not how wisely.
 type judgement struct {
-	Model    string    `json:"model"`
-	Invoices []judged  `json:"invoices"`
-	Problems []string  `json:"problems,omitempty"` // beside the invoices
-	Denied   []refusal `json:"denied,omitempty"`   // what the gate kept it from, while it worked
-	Usage    []used    `json:"usage"`              // for that
+	Model    string     `json:"model"`
+	Invoices []judgment `json:"invoices"`
+	Problems []string   `json:"problems,omitempty"` // beside the invoices
+	Denied   []refusal  `json:"denied,omitempty"`   // what the gate kept it from, while it worked
+	Usage    []used     `json:"usage"`              // for that
 }
 
-// judged is an invoice's outcome beside the one that the policy demands.
-type judged struct {
+// judgment is an invoice's outcome beside the one that the policy demands.
+type judgment struct {
 	File    string `json:"file"`
 	Outcome string `json:"outcome"`
 	Policy  string `json:"policy"`
@@ -81,7 +81,7 @@ type audit struct {
 	Verified bool   `json:"verified"` // all rows are those that were written
 }
 
-func (r *report) unexpected(format string, args ...any) {
+func (r *report) surprise(format string, args ...any) {
 	r.Unexpected = append(r.Unexpected, fmt.Sprintf(format, args...))
 }
 
@@ -123,7 +123,7 @@ func (d *decision) outcome() string { return outcome(d.Decision, d.EscalateTo) }
 // judge notes the outcome of one of the demo's own invoices. The programs must
 // come to the policy's; a model that was plugged in is reported on. stored tells
 // whether the decision is on record as it was answered.
-func (r *report) judge(s show, p *processed, stored bool) {
+func (r *report) judge(s show, p *result, stored bool) {
 	got, to := p.Decision.outcome(), p.Decision.EscalateTo
 	var why []string
 	if total := p.Extraction.Total.String(); total != s.total {
@@ -141,9 +141,9 @@ func (r *report) judge(s show, p *processed, stored bool) {
 	}
 	text := strings.Join(why, ", and ")
 	if r.Judgement != nil {
-		r.Judgement.Invoices = append(r.Judgement.Invoices, judged{s.file, got, outcome(s.decision, s.escalateTo), text})
+		r.Judgement.Invoices = append(r.Judgement.Invoices, judgment{s.file, got, outcome(s.decision, s.escalateTo), text})
 	} else if text != "" {
-		r.unexpected("invoice %s %s", s.file, text)
+		r.surprise("invoice %s %s", s.file, text)
 	}
 }
 
@@ -170,7 +170,7 @@ func (h *house) audit(ctx context.Context) error {
 	}
 	found, err := h.v.Ledger().Verify(ctx, nil)
 	if err != nil {
-		h.unexpected("the audit ledger: %v", err)
+		h.surprise("the audit ledger: %v", err)
 		return ctx.Err()
 	}
 	h.Audit = audit{Rows: found.Rows, Signed: found.Signed, Verified: true}
@@ -185,18 +185,18 @@ func (h *house) audit(ctx context.Context) error {
 			h.Audit.Allowed++
 		} else {
 			h.Audit.Denied++
-			h.refused(&row)
+			h.noteRefusal(&row)
 		}
 		if need, found := beyond(h.Agents, &row); found {
-			h.unexpected("row %d of the ledger lets %s use %s on %s, which it does not hold", row.Seq, row.Actor, need.Ability, need.Resource)
+			h.surprise("row %d of the ledger lets %s use %s on %s, which it does not hold", row.Seq, row.Actor, need.Ability, need.Resource)
 		}
 	}
 	return nil
 }
 
-// refused notes what the gate kept a model from that was plugged in, while it
+// noteRefusal notes what the gate kept a model from that was plugged in, while it
 // worked.
-func (h *house) refused(row *ledger.Row) {
+func (h *house) noteRefusal(row *ledger.Row) {
 	j := h.Judgement
 	if j == nil || h.worked > 0 && row.Seq > h.worked {
 		return
@@ -226,7 +226,7 @@ func beyond(mandates []mandate, row *ledger.Row) (need tools.Requirement, found 
 		if n.Resource == "(any)" { // as the ledger writes a need without a resource
 			ask = caps.NeedAbility(n.Ability)
 		}
-		if !mandates[i].Caps.Check(ask).Allowed() {
+		if !mandates[i].Caps.Check(ask).IsAllowed() {
 			return n, true
 		}
 	}

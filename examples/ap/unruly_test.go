@@ -44,7 +44,7 @@ func reaching(calls []runtime.CallDelta, work program) program {
 			// Arguments that are no JSON come back as a text within an object.
 			_, readyAsText := t.done[c.Name+`{"not_json":`+strconv.Quote(c.Arguments)+`}`]
 			if !ready && !readyAsText {
-				panic(pending{Name: c.Name, Arguments: c.Arguments})
+				panic(openCall{Name: c.Name, Arguments: c.Arguments})
 			}
 		}
 		return work(t)
@@ -55,7 +55,7 @@ func says(text string) program { return func(*turn) any { return text } }
 
 // endless reads something else at each request, and never answers.
 var endless = program(func(t *turn) any {
-	panic(pending{Name: "covia_read", Arguments: `{"path":"w/docs/` + strconv.Itoa(len(t.done)) + `"}`})
+	panic(openCall{Name: "covia_read", Arguments: `{"path":"w/docs/` + strconv.Itoa(len(t.done)) + `"}`})
 })
 
 // ends begins an answer that its server ends for a reason.

@@ -33,7 +33,7 @@ var errUnexpected = errors.New("the demo did not come out as it must")
 // Demo tells the story, prints what came of it, and returns an error where that is
 // not what the delegations demand. It takes no invoice and no model.
 func Demo(ctx context.Context, opts cli.DemoOptions) error {
-	if err := opts.Scripted("delegation"); err != nil {
+	if err := opts.RefuseFlags("delegation"); err != nil {
 		return err
 	}
 	return demo(ctx, tell(), opts)
@@ -95,7 +95,7 @@ func (s *stage) turn(ctx context.Context, steps []step) error {
 		if err != nil {
 			return fmt.Errorf("%s %s: %w", agent, own[0].Does, err)
 		}
-		if ev, ok := ev.(runtime.ToolFinished); ok && done < len(own) {
+		if ev, ok := ev.(runtime.ToolEnd); ok && done < len(own) {
 			if from, err = s.note(ctx, own[done], ev, from); err != nil {
 				return err
 			}
@@ -111,7 +111,7 @@ func (s *stage) turn(ctx context.Context, steps []step) error {
 
 // note notes what came of a step: as its agent heard it, and as the ledger has it,
 // whose row it returns.
-func (s *stage) note(ctx context.Context, st *step, ev runtime.ToolFinished, from uint64) (uint64, error) {
+func (s *stage) note(ctx context.Context, st *step, ev runtime.ToolEnd, from uint64) (uint64, error) {
 	switch ev.Outcome {
 	case runtime.ToolOK:
 		st.Outcome, st.Result = allowed, json.RawMessage(ev.Result)
@@ -143,24 +143,24 @@ func (s *stage) note(ctx context.Context, st *step, ev runtime.ToolFinished, fro
 // denied is told that nothing is delegated, and no more, whatever the reason.
 func (s *stage) check(st *step) {
 	if st.Outcome != st.want {
-		s.unexpected("%s %s: %s, want %s %s", st.Agent, st.Does, st.Outcome, st.want, st.Words)
+		s.surprise("%s %s: %s, want %s %s", st.Agent, st.Does, st.Outcome, st.want, st.Words)
 	}
 	for _, n := range st.Needs {
 		if st.Outcome != allowed || !strings.HasPrefix(n.Resource, "did:") {
 			continue
 		}
 		if len(n.Proofs) == 0 || slices.ContainsFunc(n.Proofs, func(cid string) bool { return !slices.Contains(s.cids, cid) }) {
-			s.unexpected("row %d: %s on %s rests on %s, want tokens of this story", st.Row, n.Ability, n.Resource, n.Proofs)
+			s.surprise("row %d: %s on %s rests on %s, want tokens of this story", st.Row, n.Ability, n.Resource, n.Proofs)
 		}
 	}
 	where := st.Words
 	if st.want == denied {
 		where = st.Reason
 		if !strings.HasSuffix(st.Words, "who has delegated nothing for this call.") {
-			s.unexpected("%s %s: the denial says more or less than it should: %s", st.Agent, st.Does, st.Words)
+			s.surprise("%s %s: the denial says more or less than it should: %s", st.Agent, st.Does, st.Words)
 		}
 	}
 	if st.why != nil && !strings.Contains(where, st.why.Error()) {
-		s.unexpected("%s %s: the reason is %q, want %q in it", st.Agent, st.Does, where, st.why)
+		s.surprise("%s %s: the reason is %q, want %q in it", st.Agent, st.Does, where, st.why)
 	}
 }

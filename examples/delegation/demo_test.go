@@ -178,7 +178,7 @@ func TestDemoNotices(t *testing.T) {
 		{"a link that lives too long", func(p *story) { p.links[toCarrier].life = "96h" }, ucan.ErrTimeBounds.Error()},
 		{"a user who has nothing to give", func(p *story) { p.links[fromBob].on = sibling }, "bob delegates to carrier"},
 		{"a widening that is none", func(p *story) {
-			p.scenes[widen].Steps[0] = handOn("hands on what it holds", link{"carrier", "auditor", "crud/read", status, "1h"}).refused(ucan.ErrNotHeld)
+			p.scenes[widen].Steps[0] = handOn("hands on what it holds", link{"carrier", "auditor", "crud/read", status, "1h"}).wantRefusal(ucan.ErrNotHeld)
 		}, "hands on what it holds: allowed, want refused"},
 		{"a refusal for another reason", func(p *story) { p.scenes[widen].Steps[0].why = ucan.ErrExpired }, "hands the auditor all shipments, and holds one: the reason is"},
 		{"a denial for another reason", func(p *story) { p.scenes[end].Steps[2].why = ucan.ErrExpired }, "auditor reads it again: the reason is"},

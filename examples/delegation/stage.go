@@ -41,7 +41,7 @@ type report struct {
 	Unexpected []string             `json:"unexpected"`
 }
 
-func (s *stage) unexpected(format string, args ...any) {
+func (s *stage) surprise(format string, args ...any) {
 	s.Unexpected = append(s.Unexpected, s.plain(fmt.Sprintf(format, args...)))
 }
 
@@ -57,7 +57,7 @@ func (s *stage) play(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if s.Told[0], err = s.told(ctx, "carrier", 2); err != nil {
+	if s.Told[0], err = s.delegationPart(ctx, "carrier", 2); err != nil {
 		return err
 	}
 	s.Scenes = s.scenes
@@ -73,7 +73,7 @@ func (s *stage) play(ctx context.Context) (err error) {
 			steps = steps[n:]
 		}
 	}
-	if s.Told[1], err = s.told(ctx, "auditor", 0); err != nil {
+	if s.Told[1], err = s.delegationPart(ctx, "auditor", 0); err != nil {
 		return err
 	}
 	return s.audit(ctx)
@@ -168,7 +168,7 @@ func (s *stage) chains(ctx context.Context) error {
 			return err
 		}
 		if v.Decision != tools.Allowed {
-			s.unexpected("%s on %s for %s: %s", l.can, l.on, l.to, v.Reason)
+			s.surprise("%s on %s for %s: %s", l.can, l.on, l.to, v.Reason)
 		}
 		slices.Reverse(v.Chain)
 		s.Chains = append(s.Chains, v.Chain)
@@ -176,9 +176,9 @@ func (s *stage) chains(ctx context.Context) error {
 	return nil
 }
 
-// told returns the part of an agent's prompt on what is delegated to it, which must
+// delegationPart returns the part of an agent's prompt on what is delegated to it, which must
 // list so many.
-func (s *stage) told(ctx context.Context, agent string, want int) (string, error) {
+func (s *stage) delegationPart(ctx context.Context, agent string, want int) (string, error) {
 	b, err := s.agents[agent].Brief(ctx)
 	if err != nil {
 		return "", err
@@ -186,7 +186,7 @@ func (s *stage) told(ctx context.Context, agent string, want int) (string, error
 	_, section, _ := strings.Cut(b.System, "## Delegated to you\n")
 	section, _, _ = strings.Cut(section, "\n\n")
 	if n := strings.Count(section, "\n- "); n != want {
-		s.unexpected("the prompt of %s lists %d delegations, want %d", agent, n, want)
+		s.surprise("the prompt of %s lists %d delegations, want %d", agent, n, want)
 	}
 	return section, nil
 }
@@ -198,7 +198,7 @@ func (s *stage) audit(ctx context.Context) error {
 	}
 	found, err := s.v.Ledger().Verify(ctx, nil)
 	if s.Rows, s.Verified = found.Rows, err == nil; err != nil {
-		s.unexpected("the audit ledger: %v", err)
+		s.surprise("the audit ledger: %v", err)
 	}
 	return ctx.Err()
 }

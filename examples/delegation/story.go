@@ -34,9 +34,9 @@ type step struct {
 	Reason  string              `json:"reason,omitempty"`
 }
 
-func (s step) denied(why error) step  { s.want, s.why = denied, why; return s }
-func (s step) refused(why error) step { s.want, s.why = refused, why; return s }
-func (s step) inTurn() step           { s.during = true; return s }
+func (s step) wantDenial(why error) step  { s.want, s.why = denied, why; return s }
+func (s step) wantRefusal(why error) step { s.want, s.why = refused, why; return s }
+func (s step) inTurn() step               { s.during = true; return s }
 
 func does(agent, what, say string) step {
 	return step{Agent: agent, Does: what, say: say, want: allowed}
@@ -130,20 +130,20 @@ func tell() story {
 			work: {"They work in the namespaces of others", []step{
 				does("carrier", "copies alice's S-1042 to bob's trips", "copy "+shipment+" "+trip),
 				does("carrier", "sets S-1042 to "+loaded, "write "+status+" "+loaded),
-				does("carrier", "reads the next shipment", "read "+sibling).denied(ucan.ErrNotCovered),
-				does("carrier", "reads its own owner's rates", "read "+rates).denied(ucan.ErrNotCovered),
-				does("auditor", "writes what it may read", "write "+status+" lost").denied(ucan.ErrNotCovered),
+				does("carrier", "reads the next shipment", "read "+sibling).wantDenial(ucan.ErrNotCovered),
+				does("carrier", "reads its own owner's rates", "read "+rates).wantDenial(ucan.ErrNotCovered),
+				does("auditor", "writes what it may read", "write "+status+" lost").wantDenial(ucan.ErrNotCovered),
 			}},
 			widen: {"They hand on more than they hold: refused before anything is signed", []step{
-				handOn("hands the auditor all shipments, and holds one", link{"carrier", "auditor", "crud/read", shipments, "1h"}).refused(ucan.ErrNotHeld),
-				handOn("hands the auditor 48 hours, and holds 24", link{"carrier", "auditor", "crud/read", status, "48h"}).refused(ucan.ErrTimeBounds),
-				handOn("hands bob writing, and holds reading", link{"auditor", "bob", "crud", status, "30m"}).refused(ucan.ErrNotHeld),
+				handOn("hands the auditor all shipments, and holds one", link{"carrier", "auditor", "crud/read", shipments, "1h"}).wantRefusal(ucan.ErrNotHeld),
+				handOn("hands the auditor 48 hours, and holds 24", link{"carrier", "auditor", "crud/read", status, "48h"}).wantRefusal(ucan.ErrTimeBounds),
+				handOn("hands bob writing, and holds reading", link{"auditor", "bob", "crud", status, "30m"}).wantRefusal(ucan.ErrNotHeld),
 			}},
 			end: {"The middle link is revoked while the auditor reads twice in one turn", []step{
 				does("auditor", "reads the status", "read "+status),
 				revokes("broker", "revokes its link to the carrier", toCarrier).inTurn(),
-				does("auditor", "reads it again", "read "+status).denied(ucan.ErrRevoked).inTurn(),
-				does("carrier", "sets S-1042 to delivered", "write "+status+" delivered").denied(ucan.ErrRevoked),
+				does("auditor", "reads it again", "read "+status).wantDenial(ucan.ErrRevoked).inTurn(),
+				does("carrier", "sets S-1042 to delivered", "write "+status+" delivered").wantDenial(ucan.ErrRevoked),
 				does("carrier", "notes the driver in bob's trip", "write "+trip+"/driver Ines"),
 				does("broker", "reads the status", "read "+status),
 			}},

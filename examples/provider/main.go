@@ -61,11 +61,11 @@ func run(ctx context.Context, yaml []byte, out io.Writer) (err error) {
 				return err
 			}
 			switch ev := ev.(type) {
-			case runtime.ToolFinished:
+			case runtime.ToolEnd:
 				fmt.Fprintln(out, ev.Operation, ev.Outcome)
 			case runtime.TextDelta:
 				fmt.Fprint(out, ev.Text)
-			case runtime.TurnFinished:
+			case runtime.TurnEnd:
 				fmt.Fprintf(out, "\n%d model calls, %d tokens\n", ev.Calls, ev.Usage.Input+ev.Usage.Output)
 			}
 		}

@@ -17,18 +17,18 @@ type answer struct {
 	tool     string         // the tool whose arguments are the answer; may be empty
 
 	complete bool // the last event came
-	blocks   []*coming
-	open     map[int64]*coming
+	blocks   []*openBlock
+	open     map[int64]*openBlock
 	calls    int
-	text     *coming         // the block whose arguments are the answer
+	text     *openBlock      // the block whose arguments are the answer
 	held     strings.Builder // text that is none if the answer comes through the tool
 	usage    runtime.Usage
 	finished string // the stop reason
 	refusal  refusal
 }
 
-// coming is a content block while it comes.
-type coming struct {
+// openBlock is a content block while it comes.
+type openBlock struct {
 	block
 	call   int             // number among the calls
 	said   strings.Builder // text, thinking or arguments
@@ -54,7 +54,7 @@ func (a *answer) Event(data []byte, mistake bool) (done bool, err error) {
 		return false, err
 	}
 	if ev.Type == "error" || mistake {
-		return false, a.Told(data)
+		return false, a.ReadError(data)
 	}
 	err = a.event(&ev)
 	return a.complete, err
@@ -67,7 +67,7 @@ func (a *answer) Whole(body []byte) error {
 		return err
 	}
 	if m.Type == "error" {
-		return a.Told(body)
+		return a.ReadError(body)
 	}
 	return a.message(m)
 }
@@ -137,7 +137,7 @@ func (a *answer) count(told *usage) error {
 }
 
 func (a *answer) start(index int64, begun *block) error {
-	b := &coming{block: *begun}
+	b := &openBlock{block: *begun}
 	if a.open[index] != nil {
 		return a.Format("block %d starts twice", index)
 	}
@@ -146,7 +146,7 @@ func (a *answer) start(index int64, begun *block) error {
 	}
 	b.signed.WriteString(b.Signature)
 	if a.open == nil {
-		a.open = make(map[int64]*coming)
+		a.open = make(map[int64]*openBlock)
 	}
 	a.open[index] = b
 	a.blocks = append(a.blocks, b)
@@ -163,7 +163,7 @@ func (a *answer) start(index int64, begun *block) error {
 		a.text = cmp.Or(a.text, b)
 		return nil
 	}
-	b.call, b.Name = a.calls, a.CalledName(b.Name, a.tools)
+	b.call, b.Name = a.calls, a.ToolName(b.Name, a.tools)
 	a.calls++
 	if err := a.MayCall(a.calls); err != nil {
 		return err
@@ -190,7 +190,7 @@ func (a *answer) delta(ev *event) error {
 }
 
 // piece adds to a block and shows it.
-func (a *answer) piece(b *coming, text string) error {
+func (a *answer) piece(b *openBlock, text string) error {
 	if text == "" {
 		return nil
 	}
@@ -233,7 +233,7 @@ func (a *answer) End() error {
 	}
 	switch a.finished {
 	case "refusal":
-		return refused(&a.refusal)
+		return refusalError(&a.refusal)
 	case "max_tokens":
 		return endpoint.ErrMaxTokens
 	case "model_context_window_exceeded":
@@ -250,7 +250,7 @@ func (a *answer) End() error {
 	return a.Send(runtime.Chunk{Finish: a.Word(a.finished)})
 }
 
-func refused(d *refusal) error {
+func refusalError(d *refusal) error {
 	why := ""
 	if d.Category != "" {
 		why = " (" + d.Category + ")"
@@ -266,7 +266,7 @@ func (a *answer) remember() {
 	if a.calls == 0 || a.text != nil {
 		return
 	}
-	th := new(remembered)
+	th := new(memo)
 	var text strings.Builder
 	thinks := false
 	for _, b := range a.blocks {

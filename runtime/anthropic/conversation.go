@@ -29,7 +29,7 @@ func (c *conversation) add(msg *runtime.Message) error {
 	case runtime.RoleUser:
 		c.say(runtime.RoleUser, texts(msg.Text)...)
 	case runtime.RoleAssistant:
-		c.say(runtime.RoleAssistant, c.answered(msg)...)
+		c.say(runtime.RoleAssistant, c.answer(msg)...)
 	case runtime.RoleTool:
 		result := block{ToolUseID: c.id(msg.CallID), IsError: msg.Failed, Content: texts(msg.Text), Type: "tool_result"}
 		if msg.Failed && len(result.Content) == 0 { // which the API refuses beside is_error
@@ -62,9 +62,9 @@ func texts(text string) []block {
 	return []block{newText(text)}
 }
 
-// answered is an answer of the model: as it came where it was thought over, and
+// answer is an answer of the model: as it came where it was thought over, and
 // else put together again.
-func (c *conversation) answered(msg *runtime.Message) []block {
+func (c *conversation) answer(msg *runtime.Message) []block {
 	same := true
 	ids := make([]string, len(msg.Calls))
 	for i, call := range msg.Calls {
@@ -135,12 +135,12 @@ const maxThoughts = 8 << 20
 // remember them for the length of a turn; the oldest are forgotten first.
 type thoughts struct {
 	mu     sync.Mutex
-	byCall map[string]*remembered // by the id of the first call
-	order  []string               // oldest first
+	byCall map[string]*memo // by the id of the first call
+	order  []string         // oldest first
 	size   int
 }
 
-type remembered struct {
+type memo struct {
 	text   string
 	calls  []runtime.ToolCall
 	blocks []block
@@ -148,14 +148,14 @@ type remembered struct {
 }
 
 // keep remembers an answer.
-func (t *thoughts) keep(th *remembered) {
+func (t *thoughts) keep(th *memo) {
 	if len(th.calls) == 0 || th.size > maxThoughts {
 		return
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.byCall == nil {
-		t.byCall = make(map[string]*remembered)
+		t.byCall = make(map[string]*memo)
 	}
 	id := th.calls[0].ID
 	if _, known := t.byCall[id]; known {

@@ -53,8 +53,8 @@ var form = endpoint.Form{
 type Options struct {
 	endpoint.Options
 
-	ThinkingBudget thinkingBudget `json:"thinking" jsonschema:"Tokens that it may think, at least 1024 and below max_tokens; adaptive leaves it to the model. Default: the API's."`
-	NoPromptCache  endpoint.Off   `json:"prompt_cache" jsonschema:"false asks for no caching of the tools and the stable part of the system message. Default: true."`
+	ThinkingBudget thoughtBudget `json:"thinking" jsonschema:"Tokens that it may think, at least 1024 and below max_tokens; adaptive leaves it to the model. Default: the API's."`
+	NoPromptCache  endpoint.Off  `json:"prompt_cache" jsonschema:"false asks for no caching of the tools and the stable part of the system message. Default: true."`
 }
 
 // New returns the model that o describes. It does not reach for the server.
@@ -119,11 +119,11 @@ func (*Options) Refine(s *jsonschema.Schema) {
 	s.Not = &jsonschema.Schema{Required: []string{"thinking", "temperature"}}
 }
 
-// thinkingBudget is how many tokens a model may think, or [Adaptive].
-type thinkingBudget int
+// thoughtBudget is how many tokens a model may think, or [Adaptive].
+type thoughtBudget int
 
 // UnmarshalJSON reads a number above 0, or the word adaptive.
-func (b *thinkingBudget) UnmarshalJSON(raw []byte) error {
+func (b *thoughtBudget) UnmarshalJSON(raw []byte) error {
 	if string(raw) == `"adaptive"` {
 		*b = Adaptive
 		return nil
@@ -132,6 +132,6 @@ func (b *thinkingBudget) UnmarshalJSON(raw []byte) error {
 	if err != nil || n < 1 {
 		return errors.New("write a number of tokens, or adaptive")
 	}
-	*b = thinkingBudget(n)
+	*b = thoughtBudget(n)
 	return nil
 }

@@ -80,12 +80,12 @@ func (m *Model) system(all string) []block {
 	return []block{kept, newText(rest)}
 }
 
-func thinks(budget thinkingBudget) *thinking {
+func thinks(budget thoughtBudget) *thought {
 	switch {
 	case budget == Adaptive:
-		return &thinking{Display: "summarized", Type: "adaptive"} // some models leave their thinking out unless asked for it
+		return &thought{Display: "summarized", Type: "adaptive"} // some models leave their thinking out unless asked for it
 	case budget > 0:
-		return &thinking{Budget: int(budget), Type: "enabled"}
+		return &thought{Budget: int(budget), Type: "enabled"}
 	}
 	return nil
 }

@@ -17,7 +17,7 @@ type request struct {
 	Temperature *float64    `json:"temperature,omitempty"`
 	TopP        *float64    `json:"top_p,omitempty"`
 	System      []block     `json:"system,omitempty"`
-	Thinking    *thinking   `json:"thinking,omitempty"`
+	Thinking    *thought    `json:"thinking,omitempty"`
 	ToolChoice  *toolChoice `json:"tool_choice,omitempty"`
 	Tools       []tool      `json:"tools,omitempty"`
 	Stream      bool        `json:"stream,omitempty"`
@@ -49,7 +49,7 @@ func newText(s string) block { return block{Text: s, Type: "text"} }
 // ephemeral marks the end of what the API keeps.
 var ephemeral = json.RawMessage(`{"type":"ephemeral"}`)
 
-type thinking struct {
+type thought struct {
 	Budget  int    `json:"budget_tokens,omitempty"`
 	Display string `json:"display,omitempty"`
 	Type    string `json:"type"` // enabled or adaptive

@@ -21,14 +21,14 @@ const (
 
 // clean makes a server's text fit to be shown: one line of valid characters,
 // without the secrets, which servers do repeat in their errors, and not too long.
-func (x *Exchange) clean(text string) string { return x.cleaned(unescaped(text), MaxMessage) }
+func (x *Exchange) clean(text string) string { return x.cleanText(unescape(text), MaxMessage) }
 
 // CleanID is clean of an id: it goes back to the server, and is long sometimes.
-func (x *Exchange) CleanID(id string) string { return x.cleaned(id, maxID) }
+func (x *Exchange) CleanID(id string) string { return x.cleanText(id, maxID) }
 
-// CalledName cleans the name of a tool that the server says is called. One that
+// ToolName cleans the name of a tool that the server says is called. One that
 // was offered is what the gate has to be asked for, whatever it holds.
-func (x *Exchange) CalledName(name string, offered []runtime.Tool) string {
+func (x *Exchange) ToolName(name string, offered []runtime.Tool) string {
 	if slices.ContainsFunc(offered, func(t runtime.Tool) bool { return t.Name == name }) {
 		return name
 	}
@@ -41,7 +41,7 @@ func (x *Exchange) Word(said string) string {
 	return strings.ToValidUTF8(said[:min(len(said), maxWord)], "")
 }
 
-func (x *Exchange) cleaned(text string, most int) string {
+func (x *Exchange) cleanText(text string, most int) string {
 	// The secrets first: the other way round, half of one could stay.
 	text = strings.Join(strings.Fields(strings.ToValidUTF8(x.hide(text), "\uFFFD")), " ")
 	if len(text) <= most {
@@ -54,7 +54,7 @@ func (x *Exchange) cleaned(text string, most int) string {
 // servers write / + = < > & so. A text within a text has more than one backslash.
 var escapes = value.Form(`\\+(?:/|u00[2-7][0-9A-Fa-f])`)
 
-func unescaped(text string) string {
+func unescape(text string) string {
 	return escapes().ReplaceAllStringFunc(text, func(e string) string {
 		if e = strings.TrimLeft(e, `\`); e == "/" {
 			return e

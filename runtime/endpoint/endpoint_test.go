@@ -162,7 +162,7 @@ func TestFailures(t *testing.T) {
 		text string
 	}{
 		{Cut(io.ErrUnexpectedEOF), ErrCut, "the model's answer is incomplete: unexpected EOF"},
-		{timedOut(time.Minute), ErrTimeout, "the model took too long: no complete answer after 1m0s, its timeout"},
+		{timeoutError(time.Minute), ErrTimeout, "the model took too long: no complete answer after 1m0s, its timeout"},
 	} {
 		failed, ok := errors.AsType[*failure](tt.err)
 		if !ok || !failed.Temporary() || !errors.Is(tt.err, tt.is) || tt.err.Error() != tt.text {

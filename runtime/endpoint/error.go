@@ -28,7 +28,7 @@ type Error struct {
 	filter bool
 }
 
-var _ fault.Coded = (*Error)(nil)
+var _ fault.Coder = (*Error)(nil)
 
 // Error says what the server said and, where it is known, what to do.
 func (e *Error) Error() string {

@@ -41,27 +41,27 @@ func (e *failure) Error() string   { return e.text }
 func (e *failure) Unwrap() error   { return e.is }
 func (e *failure) Temporary() bool { return e.passing }
 
-// Passing is a failure that reads as text, is an err, and may not come again.
-func Passing(text string, err error) error { return &failure{text, err, true} }
+// Transient is a failure that reads as text, is an err, and may not come again.
+func Transient(text string, err error) error { return &failure{text, err, true} }
 
 // Cut is an [ErrCut] by a connection that broke, or by a server that stopped.
-func Cut(why error) error { return Passing(fmt.Sprintf("%v: %v", ErrCut, why), ErrCut) }
+func Cut(why error) error { return Transient(fmt.Sprintf("%v: %v", ErrCut, why), ErrCut) }
 
-// broken is an [ErrCut] by an error of reading, unless that says it better.
-func broken(err error) error {
+// cutError is an [ErrCut] by an error of reading, unless that says it better.
+func cutError(err error) error {
 	if errors.Is(err, ErrFormat) {
 		return err
 	}
 	return Cut(err)
 }
 
-// timedOut is the [ErrTimeout] of a request that may take limit.
-func timedOut(limit time.Duration) error {
-	return Passing(fmt.Sprintf("%v: no complete answer after %s, its timeout", ErrTimeout, limit), ErrTimeout)
+// timeoutError is the [ErrTimeout] of a request that may take limit.
+func timeoutError(limit time.Duration) error {
+	return Transient(fmt.Sprintf("%v: no complete answer after %s, its timeout", ErrTimeout, limit), ErrTimeout)
 }
 
-// shown is an error of an answer with nothing in its text that may not be shown.
-func (x *Exchange) shown(err error) error {
+// safeError is an error of an answer with nothing in its text that may not be shown.
+func (x *Exchange) safeError(err error) error {
 	if _, clean := errors.AsType[*Error](err); clean || err == nil || errors.Is(err, errLeft) {
 		return err
 	}
@@ -82,7 +82,7 @@ func (x *Exchange) shown(err error) error {
 
 // unread is err, and an [ErrFormat] where it is an error of reading data.
 func (x *Exchange) unread(err error, data []byte) error {
-	if _, coded := errors.AsType[fault.Coded](err); err == nil || coded || errors.Is(err, errLeft) {
+	if _, coded := errors.AsType[fault.Coder](err); err == nil || coded || errors.Is(err, errLeft) {
 		return err
 	}
 	return x.Format("check base_url: it sent %s", data)

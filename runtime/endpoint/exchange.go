@@ -100,7 +100,7 @@ func (x *Exchange) read(in *bufio.Reader, a Answer) error {
 	case errors.Is(err, io.EOF):
 		return Cut(io.ErrUnexpectedEOF)
 	case err != nil:
-		return broken(err)
+		return cutError(err)
 	case first == '{' || first == '[':
 		return x.whole(in, a)
 	case first == '<':
@@ -138,7 +138,7 @@ func (x *Exchange) whole(in io.Reader, a Answer) error {
 		err = io.ErrUnexpectedEOF
 	}
 	if err != nil {
-		return broken(err)
+		return cutError(err)
 	}
 	if err := x.fits(body); err != nil {
 		return err

@@ -84,16 +84,16 @@ func Variable(text string) string {
 	return strings.Join(found[min(1, len(found)):], "")
 }
 
-// MissingError says that something is well named and not there, or not yet: the
+// AbsentError says that something is well named and not there, or not yet: the
 // secret of a reference, or a file.
-type MissingError struct{ Err error }
+type AbsentError struct{ Err error }
 
-func (e *MissingError) Error() string { return e.Err.Error() }
-func (e *MissingError) Unwrap() error { return e.Err }
+func (e *AbsentError) Error() string { return e.Err.Error() }
+func (e *AbsentError) Unwrap() error { return e.Err }
 
 // SecretsOf returns what reads the secrets that the settings of cfg name by a
 // reference, as they are at that moment: those of the venue by cfg.Secret. What is
-// not to be had is a [MissingError] and a [runtime.SettingError]: of the setting,
+// not to be had is a [AbsentError] and a [runtime.SettingError]: of the setting,
 // with what stands in it after a colon.
 func SecretsOf(cfg runtime.ModelConfig) func(ctx context.Context, setting, ref string) (string, error) {
 	return func(ctx context.Context, setting, ref string) (string, error) {
@@ -102,7 +102,7 @@ func SecretsOf(cfg runtime.ModelConfig) func(ctx context.Context, setting, ref s
 			return secret, nil
 		}
 		name, _, _ := strings.Cut(setting, ":")
-		return "", &runtime.SettingError{Setting: name, Err: &MissingError{fmt.Errorf("model %s: %s: %w", cfg.Name, setting, err)}}
+		return "", &runtime.SettingError{Setting: name, Err: &AbsentError{fmt.Errorf("model %s: %s: %w", cfg.Name, setting, err)}}
 	}
 }
 
@@ -151,10 +151,10 @@ func fromFile(path string) (string, error) {
 	return string(raw), err
 }
 
-// Held are the secrets among the settings of cfg as they are now: its key and
+// Secrets are the secrets among the settings of cfg as they are now: its key and
 // the values of its headers, wherever they stand. What cannot be read is left to
 // the provider to complain of.
-func Held(ctx context.Context, cfg runtime.ModelConfig) (out []string) {
+func Secrets(ctx context.Context, cfg runtime.ModelConfig) (out []string) {
 	headers, _ := cfg.Settings[HeadersSetting].(map[string]any)
 	for _, v := range append(slices.Collect(maps.Values(headers)), cfg.Settings[KeySetting]) {
 		text, _ := v.(string)
@@ -170,12 +170,12 @@ func Held(ctx context.Context, cfg runtime.ModelConfig) (out []string) {
 	return out
 }
 
-// minSecret is the least that [Held] holds for a secret: bytes. To take every "1"
+// minSecret is the least that [Secrets] holds for a secret: bytes. To take every "1"
 // out of a text would ruin it.
 const minSecret = 6
 
-// Located is a reference, with the file that it names relative to dir.
-func Located(ref any, dir string) any {
+// Locate returns a reference, with the file that it names relative to dir.
+func Locate(ref any, dir string) any {
 	text, _ := ref.(string)
 	if name, ok := strings.CutPrefix(text, inFile); ok && name != "" && !filepath.IsAbs(name) {
 		return inFile + filepath.Join(dir, name)

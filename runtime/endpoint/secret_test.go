@@ -89,7 +89,7 @@ func TestSecrets(t *testing.T) {
 		}
 	}
 	_, err := SecretsOf(venue)(t.Context(), "headers: X-A", "secret:other")
-	_, missing := errors.AsType[*MissingError](err)
+	_, missing := errors.AsType[*AbsentError](err)
 	at, ok := errors.AsType[*runtime.SettingError](err)
 	if !errors.Is(err, errNoSecret) || !missing || !ok || at.Setting != "headers" || err.Error() != "model m: headers: X-A: read secret other: "+errNoSecret.Error() {
 		t.Errorf("error %v hides why, or where", err)
@@ -254,7 +254,7 @@ func TestIDsAndWords(t *testing.T) {
 func TestAnOfferedNameIsNotCleaned(t *testing.T) {
 	x := Exchange{hide: Redactor("x")}
 	for said, want := range map[string]string{"index_read": "index_read", "x": "[redacted]", "index_write": "inde[redacted]_write"} {
-		if got := x.CalledName(said, []runtime.Tool{{Name: "index_read"}}); got != want {
+		if got := x.ToolName(said, []runtime.Tool{{Name: "index_read"}}); got != want {
 			t.Errorf("%q is told as %q, want %q", said, got, want)
 		}
 	}

@@ -120,7 +120,7 @@ func (s *Server) Fetch(ctx context.Context, path string, body []byte, to any) er
 // are read anew. When ctx has ended, its cause is the reason for whatever went
 // wrong.
 func (s *Server) ask(ctx context.Context, path string, body []byte, stream bool, x *Exchange, a Answer) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, s.options.Timeout, timedOut(s.options.Timeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, s.options.Timeout, timeoutError(s.options.Timeout))
 	defer cancel()
 	header, secrets, err := s.header(ctx)
 	if err == nil {
@@ -156,23 +156,23 @@ func (s *Server) exchange(ctx context.Context, cancel func(), path string, body 
 	maps.Copy(req.Header, header)
 	res, err := s.client.Do(req)
 	if err != nil {
-		return Passing("reach the model's server: "+x.clean(err.Error()), nil)
+		return Transient("reach the model's server: "+x.clean(err.Error()), nil)
 	}
 	defer res.Body.Close()
 	from := io.Reader(res.Body)
 	if strings.EqualFold(res.Header.Get("Content-Encoding"), "gzip") { // although nobody asked for that
 		if from, err = gzip.NewReader(from); err != nil {
-			return x.shown(broken(err))
+			return x.safeError(cutError(err))
 		}
 	}
 	if res.StatusCode < 200 || res.StatusCode > 299 {
 		body, err := io.ReadAll(io.LimitReader(from, maxErrorBody))
 		if err != nil && len(body) == 0 {
-			return x.shown(Cut(err))
+			return x.safeError(Cut(err))
 		}
 		return x.statusError(res, errorBody(body, err == nil))
 	}
-	if err := x.shown(x.receive(from, a)); err != nil {
+	if err := x.safeError(x.receive(from, a)); err != nil {
 		return err
 	}
 	// A body that is read to its end leaves its connection for the next request,

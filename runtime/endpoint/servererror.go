@@ -13,7 +13,7 @@ import (
 
 // statusError makes an error of an answer whose status is one.
 func (x *Exchange) statusError(res *http.Response, body []byte) error {
-	e, h := x.Told(body), res.Header
+	e, h := x.ReadError(body), res.Header
 	e.Status, e.again = res.StatusCode, h.Get("X-Should-Retry")
 	e.RequestID = cmp.Or(x.clean(cmp.Or(h.Get("Request-Id"), h.Get("X-Request-Id"), h.Get("Apim-Request-Id"))), e.RequestID)
 	e.wait, e.waits = retryAfter(h, x.now())
@@ -35,8 +35,8 @@ func errorBody(read []byte, all bool) []byte {
 	return bytes.TrimRightFunc(read, func(r rune) bool { return !unicode.IsSpace(r) })
 }
 
-// said is an error as servers write it.
-type said struct {
+// serverError is an error as servers write it.
+type serverError struct {
 	Message   loose           `json:"message"`
 	Type      loose           `json:"type"`
 	Code      loose           `json:"code"`
@@ -73,15 +73,15 @@ func (l *loose) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// Told reads an error in any of the forms in use: {"error":{…}}, {"error":"…"},
+// ReadError reads an error in any of the forms in use: {"error":{…}}, {"error":"…"},
 // {"message":"…"}, {"detail":…}, a list of these, or plain text.
-func (x *Exchange) Told(body []byte) *Error {
+func (x *Exchange) ReadError(body []byte) *Error {
 	body = bytes.TrimSpace(body)
 	var list []json.RawMessage
 	if json.Unmarshal(body, &list) == nil && len(list) > 0 {
 		body = list[0]
 	}
-	var outer, in said
+	var outer, in serverError
 	_ = json.Unmarshal(body, &outer) // what is not JSON is shown as it is
 	inner := body
 	for _, part := range []json.RawMessage{outer.Error, outer.Detail} {
@@ -111,10 +111,10 @@ func (x *Exchange) Told(body []byte) *Error {
 }
 
 // more is what some vendors say beside.
-func (e *Error) more(in *said) {
+func (e *Error) more(in *serverError) {
 	if e.Reason == "content_filter" || in.InnerError.Code == "ResponsibleAIPolicyViolation" {
 		e.filter = true
-		if found := Filtered(in.InnerError.Results); found != "" {
+		if found := FilterCategories(in.InnerError.Results); found != "" {
 			e.Message = "for " + found + ": " + e.Message
 		}
 	}
@@ -123,8 +123,8 @@ func (e *Error) more(in *said) {
 	}
 }
 
-// Filtered lists the categories for which a content filter stopped something.
-func Filtered(results json.RawMessage) string {
+// FilterCategories lists the categories for which a content filter stopped something.
+func FilterCategories(results json.RawMessage) string {
 	var categories map[string]json.RawMessage
 	_ = json.Unmarshal(results, &categories) // without them the error is only less precise
 	var found []string

@@ -72,7 +72,7 @@ func (e *events) next() ([]byte, error) {
 	case errors.Is(err, bufio.ErrTooLong):
 		return nil, e.x.Format("a line of its stream is longer than %d bytes", maxLine)
 	case err != nil:
-		return nil, broken(err)
+		return nil, cutError(err)
 	case part != nil:
 		return nil, Cut(io.ErrUnexpectedEOF)
 	}

@@ -43,7 +43,7 @@ func (a *answer) Event(data []byte, mistake bool) (done bool, err error) {
 	err = json.Unmarshal(data, &r)
 	switch {
 	case mistake, r.Object == "error":
-		return false, a.Told(data)
+		return false, a.ReadError(data)
 	case err != nil:
 		return false, err
 	}
@@ -55,12 +55,12 @@ func (a *answer) Whole(body []byte) error {
 	var r reply
 	if err := json.Unmarshal(body, &r); err != nil {
 		if body[0] == '[' && json.Valid(body) {
-			return a.Told(body)
+			return a.ReadError(body)
 		}
 		return err
 	}
 	if r.Object == "error" {
-		return a.Told(body)
+		return a.ReadError(body)
 	}
 	if len(r.Choices) == 0 && !endpoint.IsSaid(r.Error) {
 		return a.Format("no choices in its answer: %s", body)
@@ -71,7 +71,7 @@ func (a *answer) Whole(body []byte) error {
 // take passes on what a reply holds.
 func (a *answer) take(r *reply) error {
 	if endpoint.IsSaid(r.Error) {
-		return a.Told(r.Error)
+		return a.ReadError(r.Error)
 	}
 	a.Names(string(r.Model))
 	for i := range r.Choices {
@@ -81,7 +81,7 @@ func (a *answer) take(r *reply) error {
 		}
 		a.begun = true
 		if endpoint.IsSaid(c.Error) {
-			return a.Told(c.Error)
+			return a.ReadError(c.Error)
 		}
 		a.spoke = a.spoke || !c.Delta.empty()
 		if c.Message != nil {
@@ -94,7 +94,7 @@ func (a *answer) take(r *reply) error {
 			a.finish = c.Finish
 		}
 		if len(c.Filter) > 2 {
-			if found := endpoint.Filtered(c.Filter); found != "" {
+			if found := endpoint.FilterCategories(c.Filter); found != "" {
 				a.filtered = found
 			}
 		}
@@ -133,7 +133,7 @@ func (a *answer) takeMessage(m *message) error {
 func (a *answer) sendCalls(pieces []runtime.CallDelta) error {
 	for i := range pieces {
 		d := &pieces[i]
-		d.ID, d.Name = a.CleanID(d.ID), a.CalledName(d.Name, a.tools)
+		d.ID, d.Name = a.CleanID(d.ID), a.ToolName(d.Name, a.tools)
 		if err := a.Send(runtime.Chunk{Call: d}); err != nil {
 			return err
 		}
@@ -162,7 +162,7 @@ func (a *answer) End() error {
 		}
 	}
 	if a.finish != "" { // without, it may be cut, and another try is worth it while nothing was passed on
-		if err := a.sendCalls(a.calls.begun()); err != nil {
+		if err := a.sendCalls(a.calls.beginnings()); err != nil {
 			return err
 		}
 	}

@@ -38,7 +38,7 @@ func (c *calls) add(d *call) (out []runtime.CallDelta) {
 		at = -1
 	}
 	if at < 0 {
-		out = c.begun()
+		out = c.beginnings()
 		at = len(*c)
 		*c = append(*c, openCall{index: indexOf(d)})
 	}
@@ -71,9 +71,9 @@ func (c *calls) add(d *call) (out []runtime.CallDelta) {
 	return append(out, next)
 }
 
-// begun returns the beginnings of the calls that have no arguments yet, and will
+// beginnings returns the beginnings of the calls that have no arguments yet, and will
 // get no other name.
-func (c *calls) begun() (out []runtime.CallDelta) {
+func (c *calls) beginnings() (out []runtime.CallDelta) {
 	for i := range *c {
 		if o := &(*c)[i]; !o.said {
 			o.said = true

@@ -214,7 +214,7 @@ func TestANameInPiecesIsBounded(t *testing.T) {
 	for i := range 1000 {
 		c.add(name([]string{"x", "y"}[i%2] + strings.Repeat("z", 150)))
 	}
-	if out := c.begun(); len(out) != 1 || len(out[0].Name) > maxName+151 {
+	if out := c.beginnings(); len(out) != 1 || len(out[0].Name) > maxName+151 {
 		t.Errorf("%d calls, the first with a name of %d bytes", len(out), len(out[0].Name))
 	}
 }

@@ -78,11 +78,11 @@ func strictSchema(schema any, depth int) bool {
 		}
 	}
 	_, has := s["properties"]
-	return said && (!has && !mentions(s["type"], "object") || closed(s))
+	return said && (!has && !mentions(s["type"], "object") || isClosed(s))
 }
 
-// closed says whether an object's schema requires exactly what it names.
-func closed(s map[string]any) bool {
+// isClosed says whether an object's schema requires exactly what it names.
+func isClosed(s map[string]any) bool {
 	properties, _ := s["properties"].(map[string]any)
 	required, _ := s["required"].([]any)
 	for name := range properties {

@@ -16,14 +16,14 @@ import (
 // tool result.
 type request struct {
 	vendor.ChatCompletionRequest
-	Messages          []sent   `json:"messages"`
-	Temperature       *float64 `json:"temperature,omitempty"`
-	TopP              *float64 `json:"top_p,omitempty"`
-	ParallelToolCalls *bool    `json:"parallel_tool_calls,omitempty"`
+	Messages          []requestMessage `json:"messages"`
+	Temperature       *float64         `json:"temperature,omitempty"`
+	TopP              *float64         `json:"top_p,omitempty"`
+	ParallelToolCalls *bool            `json:"parallel_tool_calls,omitempty"`
 }
 
-// sent is a message of a request.
-type sent struct {
+// requestMessage is a message of a request.
+type requestMessage struct {
 	Role    string            `json:"role"`
 	Content *string           `json:"content"` // null beside tool calls, as in the answers that they come from
 	Calls   []vendor.ToolCall `json:"tool_calls,omitempty"`
@@ -38,7 +38,7 @@ const maxToolName = 64
 // body encodes req.
 func (m *Model) body(req *runtime.Request) ([]byte, error) {
 	o := &m.opts
-	out := request{Temperature: o.Temperature, TopP: o.TopP, Messages: make([]sent, 0, len(req.Messages)+1)}
+	out := request{Temperature: o.Temperature, TopP: o.TopP, Messages: make([]requestMessage, 0, len(req.Messages)+1)}
 	out.Model, out.Seed, out.ReasoningEffort = o.Model, o.Seed, o.ReasoningEffort
 	out.Stream, out.ResponseFormat = !bool(o.NoStream), formOf(o.Output, req.Output)
 	if o.LegacyMaxTokens {
@@ -84,11 +84,11 @@ func (r *request) say(system string, messages []runtime.Message, reasoning bool)
 		turn--
 	}
 	if system != "" {
-		r.Messages = append(r.Messages, sent{Role: vendor.ChatMessageRoleSystem, Content: &system})
+		r.Messages = append(r.Messages, requestMessage{Role: vendor.ChatMessageRoleSystem, Content: &system})
 	}
 	for i := range messages {
 		m := &messages[i]
-		s := sent{Role: m.Role, Content: &m.Text}
+		s := requestMessage{Role: m.Role, Content: &m.Text}
 		switch m.Role {
 		case runtime.RoleUser:
 		case runtime.RoleTool:

@@ -81,12 +81,12 @@ func TestTurn(t *testing.T) {
 		_, _ = io.WriteString(w, done)
 	})
 	runner, agent, reads := bob(t, m)
-	var final runtime.TurnFinished
+	var final runtime.TurnEnd
 	for ev, err := range runner.Turn(t.Context(), agent, runtime.NewSession("s", nil), runtime.Say{From: "alice", Text: "Read both."}) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if ev, ok := ev.(runtime.TurnFinished); ok {
+		if ev, ok := ev.(runtime.TurnEnd); ok {
 			final = ev
 		}
 	}

@@ -31,16 +31,16 @@ const (
 
 var _ tools.Observer = (*Telemetry)(nil)
 
-// Deciding begins the span "usher.gate.decide OPERATION".
-func (t *Telemetry) Deciding(ctx context.Context) (context.Context, func(*tools.Ruling, error)) {
+// Decide begins the span "usher.gate.decide OPERATION".
+func (t *Telemetry) Decide(ctx context.Context) (context.Context, func(*tools.Ruling, error)) {
 	if t == nil {
 		return ctx, func(*tools.Ruling, error) {}
 	}
 	ctx, span := t.tracer.Start(ctx, "usher.gate.decide")
-	return ctx, func(r *tools.Ruling, err error) { t.decided(ctx, span, r, err) }
+	return ctx, func(r *tools.Ruling, err error) { t.endDecision(ctx, span, r, err) }
 }
 
-func (t *Telemetry) decided(ctx context.Context, span trace.Span, r *tools.Ruling, err error) {
+func (t *Telemetry) endDecision(ctx context.Context, span trace.Span, r *tools.Ruling, err error) {
 	defer span.End()
 	if !t.meters.decisions.Enabled(ctx) && !span.IsRecording() {
 		return

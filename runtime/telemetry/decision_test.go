@@ -140,7 +140,7 @@ func TestDecisionsAreTraced(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := watch(t, writer, copier)
 			auth := g.mint.Agent(me, "bob", holding(caps.MustCapability("w/notes/", "crud"), caps.MustCapability("w/", "crud/read"))).
-				CalledBy(g.mint.Agent(me, "ann", caps.Unrestricted), true).InSession("main").InRun("j1")
+				ByCaller(g.mint.Agent(me, "ann", caps.Unrestricted), true).InSession("main").InRun("j1")
 			ctx, turn := g.tp.Tracer("test").Start(t.Context(), "turn")
 			_, _ = g.Invoke(ctx, auth, tools.Invocation{Operation: tc.operation, Input: json.RawMessage(tc.input)})
 			turn.End()

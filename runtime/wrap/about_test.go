@@ -29,7 +29,7 @@ func TestWrappersUnwrap(t *testing.T) {
 		"fallback": func(m runtime.Model) runtime.Model { return wrap.Fallback(m, play(act{})) },
 		"limit":    func(m runtime.Model) runtime.Model { return wrap.Limit(m, wrap.LimitOptions{PerMinute: 1}) },
 		"timeout":  func(m runtime.Model) runtime.Model { return wrap.Timeout(m, wrap.TimeoutOptions{Total: time.Second}) },
-		"metered":  func(m runtime.Model) runtime.Model { return wrap.Metered(m, "m", nil) },
+		"metered":  func(m runtime.Model) runtime.Model { return wrap.Meter(m, "m", nil) },
 		"cache":    func(m runtime.Model) runtime.Model { return wrap.Cache(m, nil) },
 	}
 	all := runtime.Model(vendor{play(act{})})

@@ -27,7 +27,7 @@ const maxKept = 1 << 20
 // kept answer comes in few pieces, and reports no tokens and no cost: it was paid
 // for once.
 func Cache(m runtime.Model, opts *CacheOptions) runtime.Model {
-	c := &cache{kept: make(map[key]*keptAnswer)}
+	c := &cache{kept: make(map[key]*cacheEntry)}
 	if opts != nil {
 		c.opts = *opts
 	}
@@ -47,7 +47,7 @@ func Cache(m runtime.Model, opts *CacheOptions) runtime.Model {
 			}
 			return
 		}
-		got := new(recording)
+		got := new(answerDraft)
 		for chunk, err := range m.Generate(ctx, req) {
 			if got.size <= maxKept {
 				got.add(&chunk)
@@ -68,18 +68,18 @@ type cache struct {
 	opts CacheOptions
 
 	mu   sync.Mutex // guards what follows
-	kept map[key]*keptAnswer
+	kept map[key]*cacheEntry
 	uses int
 }
 
-type keptAnswer struct {
-	*recording
+type cacheEntry struct {
+	*answerDraft
 	since time.Time
 	used  int // last, in the order of all uses
 }
 
 // find returns the kept answer to a request, or nil.
-func (c *cache) find(k key) *recording {
+func (c *cache) find(k key) *answerDraft {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	answer, ok := c.kept[k]
@@ -89,17 +89,17 @@ func (c *cache) find(k key) *recording {
 	}
 	c.uses++
 	answer.used = c.uses
-	return answer.recording
+	return answer.answerDraft
 }
 
-func (c *cache) keep(k key, r *recording) {
+func (c *cache) keep(k key, r *answerDraft) {
 	if r.last.Usage != nil {
 		r.last.Usage = new(runtime.Usage)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.uses++
-	c.kept[k] = &keptAnswer{r, time.Now(), c.uses}
+	c.kept[k] = &cacheEntry{r, time.Now(), c.uses}
 	for len(c.kept) > c.opts.MaxEntries {
 		oldest := k
 		for other, answer := range c.kept {

@@ -28,8 +28,8 @@ type answer struct {
 	Error  *failure        `json:"error,omitempty"` // what ended the answer
 }
 
-// rewritten is the answer with f of each text in its place.
-func (a answer) rewritten(f func(string) string) (out answer, err error) {
+// rewrite returns the answer with f of each text in its place.
+func (a answer) rewrite(f func(string) string) (out answer, err error) {
 	raw, err := rewrite(a, f)
 	if err == nil {
 		err = json.Unmarshal(raw, &out)
@@ -51,7 +51,7 @@ func comparable(req *runtime.Request, scrub func(string) string) ([]byte, error)
 	return rewrite(&undated, scrub)
 }
 
-// rewrite is a value as JSON with f of each text in its place, and its keys in
+// rewrite returns a value as JSON with f of each text in its place, and its keys in
 // order.
 func rewrite(of any, f func(string) string) ([]byte, error) {
 	raw, err := json.Marshal(of)
@@ -84,9 +84,9 @@ func texts(v any, f func(string) string) any {
 // idForm is that of the ids which a venue gives to jobs and sessions: ULIDs.
 var idForm = value.Form(`\b[0-7][0-9A-HJKMNP-TV-Z]{25}\b`)
 
-// numbered puts the number of its first appearance in the place of each id, so
+// numberIDs puts the number of its first appearance in the place of each id, so
 // that requests which differ in ids alone are the same, and returns the ids.
-func numbered(request json.RawMessage) (text string, ids []string) {
+func numberIDs(request json.RawMessage) (text string, ids []string) {
 	out, _ := rewrite(request, func(text string) string { // it was JSON before
 		return idForm().ReplaceAllStringFunc(text, func(id string) string {
 			n := slices.Index(ids, id)
@@ -127,7 +127,7 @@ type failure struct {
 
 var (
 	_ temporary      = (*failure)(nil)
-	_ fault.Detailed = (*failure)(nil)
+	_ fault.Detailer = (*failure)(nil)
 )
 
 func failureOf(err error) *failure {
@@ -135,7 +135,7 @@ func failureOf(err error) *failure {
 	if errors.Is(err, runtime.ErrWindow) {
 		out.Is = fault.Window
 	}
-	if detailed, ok := errors.AsType[fault.Detailed](err); ok {
+	if detailed, ok := errors.AsType[fault.Detailer](err); ok {
 		out.Said, _ = json.Marshal(detailed.Details()) // without them the code is still told
 	}
 	var passing temporary

@@ -26,12 +26,12 @@ import (
 // as the returned model. Every composed model charges the budgets of its
 // calls' contexts ([runtime.WithBudgets]), whatever the settings.
 //
-// Files are relative to the working directory (see [Located]); a recording is
+// Files are relative to the working directory (see [Locate]); a recording is
 // added to what its file holds, and a replay whose file is not there yet fails
 // when it is asked. Keys and header values among the settings are secrets to it,
 // as they are when the answer is given. With replay, m may be nil.
 func (p *Settings) Compose(cfg runtime.ModelConfig, m runtime.Model, models map[string]runtime.Model) (runtime.Model, error) {
-	m, err := p.stack(cfg.Name, m, models, func(ctx context.Context) []string { return endpoint.Held(ctx, cfg) })
+	m, err := p.stack(cfg.Name, m, models, func(ctx context.Context) []string { return endpoint.Secrets(ctx, cfg) })
 	if err != nil {
 		return nil, fmt.Errorf("model %s: %w", cfg.Name, err)
 	}
@@ -44,12 +44,12 @@ func (p *Settings) stack(name string, m runtime.Model, models map[string]runtime
 		if err != nil {
 			return nil, &runtime.SettingError{Setting: settingReplay, Err: fmt.Errorf("replay %s: %w", p.Replay, err)}
 		}
-		return &described{player, m, p.Window}, nil
+		return &description{player, m, p.Window}, nil
 	}
 	if p.Timeouts != nil {
 		m = Timeout(m, *p.Timeouts)
 	}
-	m = Metered(m, name, p.prices())
+	m = Meter(m, name, p.prices())
 	if p.RateLimit != nil {
 		m = Limit(m, *p.RateLimit)
 	}
@@ -66,16 +66,16 @@ func (p *Settings) stack(name string, m runtime.Model, models map[string]runtime
 	if p.Budget != nil {
 		own := spend.NewBudget("model "+name, *p.Budget)
 		own.Wait(modelWait)
-		m = bounded(m, own)
+		m = withBudget(m, own)
 	}
 	if p.Cache != nil {
 		m = Cache(m, p.Cache)
 	}
 	if p.Record != "" {
-		m = Record(m, appendingFile(p.Record), secrets)
+		m = Record(m, appendFile(p.Record), secrets)
 	}
 	if p.Window != 0 {
-		m = &described{m, m, p.Window}
+		m = &description{m, m, p.Window}
 	}
 	return m, nil
 }
@@ -91,7 +91,7 @@ func (p *Settings) fallbacks(models map[string]runtime.Model) ([]runtime.Model, 
 		switch {
 		case !ok:
 			return nil, &runtime.SettingError{Setting: settingFallback, Err: fmt.Errorf("fallback: %s", unknown(name, slices.Sorted(maps.Keys(models))))}
-		case p.Budget != nil && p.Budget.Money != 0 && !replays(m) && !priced(m):
+		case p.Budget != nil && p.Budget.Money != 0 && !replays(m) && !hasPrice(m):
 			return nil, &runtime.SettingError{Setting: settingBudget, Err: fmt.Errorf("budget: money needs a price of %s too, which fallback names: add price to that model", name)}
 		}
 		all = append(all, m)
@@ -99,15 +99,15 @@ func (p *Settings) fallbacks(models map[string]runtime.Model) ([]runtime.Model, 
 	return all, nil
 }
 
-// priced says that m says what it costs.
-func priced(m runtime.Model) bool {
-	at, ok := runtime.As[*metered](m)
+// hasPrice says that m says what it costs.
+func hasPrice(m runtime.Model) bool {
+	at, ok := runtime.As[*meter](m)
 	return ok && at.priced
 }
 
 // replays says that m answers from a cassette.
 func replays(m runtime.Model) bool {
-	if d, ok := m.(*described); ok {
+	if d, ok := m.(*description); ok {
 		m = d.Model
 	}
 	_, ok := m.(*player)
@@ -126,24 +126,24 @@ func unknown(name string, known []string) string {
 	return text + "; there are " + strings.Join(known, ", ")
 }
 
-// described is a model that says of itself what another one does, and its own
+// description is a model that says of itself what another one does, and its own
 // window.
-type described struct {
+type description struct {
 	runtime.Model
 	as     runtime.Model // may be nil
 	window int           // 0 is the other's
 }
 
 var (
-	_ runtime.Describer = (*described)(nil)
-	_ runtime.Wrapper   = (*described)(nil)
+	_ runtime.Describer = (*description)(nil)
+	_ runtime.Wrapper   = (*description)(nil)
 )
 
 // Unwrap returns the model below.
-func (d *described) Unwrap() runtime.Model { return d.Model }
+func (d *description) Unwrap() runtime.Model { return d.Model }
 
 // About asks each time: a model may be made only when it is first needed.
-func (d *described) About() runtime.About {
+func (d *description) About() runtime.About {
 	about := runtime.Describe(d.as)
 	if d.window != 0 {
 		about.Window = d.window

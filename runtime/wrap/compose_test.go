@@ -293,8 +293,8 @@ func TestComposeFallbackPrices(t *testing.T) {
 			})
 			run := spend.NewBudget("run", spend.Limits{Money: 3_000_000})
 			got := ask(runtime.WithBudgets(t.Context(), run), m, "x")
-			if got.text != "hi" || got.err != nil || run.Spent() != tc.want {
-				t.Errorf("got %q, %v; spent %+v, want %+v", got.text, got.err, run.Spent(), tc.want)
+			if got.text != "hi" || got.err != nil || run.Usage() != tc.want {
+				t.Errorf("got %q, %v; spent %+v, want %+v", got.text, got.err, run.Usage(), tc.want)
 			}
 		})
 	}
@@ -310,18 +310,18 @@ func TestLocated(t *testing.T) {
 		"record": "/etc/usher/run.yaml", "replay": abs, "key": "file:/etc/usher/keys/vendor", "model": "file:x", "prompt": "run.yaml",
 		"headers": settings{"A": "file:" + abs, "B": "file:/etc/usher/b", "C": "env:C", "D": number("1")},
 	}
-	if diff := cmp.Diff(want, wrap.Located(in, "/etc/usher")); diff != "" {
+	if diff := cmp.Diff(want, wrap.Locate(in, "/etc/usher")); diff != "" {
 		t.Errorf("Located (-want +got):\n%s", diff)
 	}
 	if in["record"] != "run.yaml" || in["headers"].(settings)["B"] != "file:b" {
 		t.Errorf("the settings themselves were changed: %v", in)
 	}
 	for _, odd := range []settings{nil, {"record": true}, {"key": 3, "headers": "file:x"}, {"record": ""}, {"key": "file:"}} {
-		if diff := cmp.Diff(odd, wrap.Located(odd, "/etc")); diff != "" {
+		if diff := cmp.Diff(odd, wrap.Locate(odd, "/etc")); diff != "" {
 			t.Errorf("Located(%v):\n%s", odd, diff)
 		}
 	}
-	if diff := cmp.Diff(in, wrap.Located(in, "")); diff != "" {
+	if diff := cmp.Diff(in, wrap.Locate(in, "")); diff != "" {
 		t.Errorf("Located in no folder:\n%s", diff)
 	}
 }

@@ -1,7 +1,7 @@
 // Package wrap has Models over a Model: each adds one thing to the model that
 // it is given, and is a [runtime.Model] itself, so that they stack in any
 // order. Programs call them by name ([Retry], [Fallback], [Limit], [Timeout],
-// [Metered], [Cache], [Record]; [Replay] stands in for a model);
+// [Meter], [Cache], [Record]; [Replay] stands in for a model);
 // configurations have them through [Settings.Compose], which states the one order
 // that it stacks them in.
 //
@@ -55,12 +55,12 @@ func (o *over) Generate(ctx context.Context, req *runtime.Request) iter.Seq2[run
 
 // final says that err is a bound of the caller's and not a failure of a model.
 func final(err error) bool {
-	refused, ok := errors.AsType[runtime.Unasked](err)
-	return ok && refused.Unasked()
+	refused, ok := errors.AsType[runtime.NoCallError](err)
+	return ok && refused.IsNoCall()
 }
 
-// acted says that the consumer of c could have acted on it.
-func acted(c *runtime.Chunk) bool {
+// mayAct says that the consumer of c could have acted on it.
+func mayAct(c *runtime.Chunk) bool {
 	return c.Text != "" || c.Reasoning != "" || c.Call != nil || c.Finish != ""
 }
 
@@ -85,7 +85,7 @@ func (t *tries) pass(ctx context.Context, m runtime.Model, req *runtime.Request)
 			t.before = t.before.Plus(last)
 			return err
 		}
-		begun = begun || acted(&chunk)
+		begun = begun || mayAct(&chunk)
 		if chunk.Usage != nil {
 			last = *chunk.Usage
 			total := t.before.Plus(last)

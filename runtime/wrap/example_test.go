@@ -15,7 +15,7 @@ import (
 func Example() {
 	run := spend.NewBudget("run", spend.Limits{Calls: 1})
 	var cassette bytes.Buffer
-	model := wrap.Record(wrap.Retry(wrap.Metered(wrap.Timeout(offline.Model{},
+	model := wrap.Record(wrap.Retry(wrap.Meter(wrap.Timeout(offline.Model{},
 		wrap.TimeoutOptions{FirstChunk: 30 * time.Second}), "offline", nil), nil), &cassette, nil)
 
 	ctx := runtime.WithBudgets(context.Background(), run)

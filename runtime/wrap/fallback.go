@@ -34,7 +34,7 @@ func Fallback(models ...runtime.Model) runtime.Model {
 			if ctx.Err() != nil || final(err) || i+1 == len(models) {
 				break
 			}
-			if !yield(runtime.Chunk{Delay: &runtime.Delay{Reason: err.Error(), Next: named(models[i+1])}}, nil) {
+			if !yield(runtime.Chunk{Delay: &runtime.Delay{Reason: err.Error(), Next: nameOf(models[i+1])}}, nil) {
 				return
 			}
 		}
@@ -43,9 +43,9 @@ func Fallback(models ...runtime.Model) runtime.Model {
 	return f
 }
 
-// named is what a person calls the model: as the configuration does, if it can.
-func named(m runtime.Model) string {
-	if metered, ok := runtime.As[*metered](m); ok && metered.name != "" {
+// nameOf is what a person calls the model: as the configuration does, if it can.
+func nameOf(m runtime.Model) string {
+	if metered, ok := runtime.As[*meter](m); ok && metered.name != "" {
 		return metered.name
 	}
 	about := runtime.Describe(m)
@@ -63,7 +63,7 @@ func together(models []runtime.Model, failures []error) error {
 	format, args := "%d of %d models failed", []any{len(failures), len(models)}
 	for i, err := range failures {
 		format += "; %s: %w"
-		args = append(args, named(models[i]), err)
+		args = append(args, nameOf(models[i]), err)
 	}
 	return fmt.Errorf(format, args...)
 }

@@ -9,7 +9,7 @@ import (
 	"usher/tools/spend"
 )
 
-// Metered returns m with its calls charged to the budgets of their contexts
+// Meter returns m with its calls charged to the budgets of their contexts
 // ([runtime.WithBudgets]). name is the model's for errors. With a price, what
 // passes says what it costs ([spend.Usage].Cost). A refused call fails with a
 // *[spend.BudgetError], or a *[spend.PriceError] where a budget limits money and
@@ -23,11 +23,11 @@ import (
 //
 // A model is metered once, next to its provider: one that is metered below
 // already, or that answers from a cassette, is returned as it is.
-func Metered(m runtime.Model, name string, price *spend.Price) runtime.Model {
-	if _, done := runtime.As[*metered](m); done || replays(m) {
+func Meter(m runtime.Model, name string, price *spend.Price) runtime.Model {
+	if _, done := runtime.As[*meter](m); done || replays(m) {
 		return m
 	}
-	return &metered{over{m, func(ctx context.Context, req *runtime.Request, yield func(runtime.Chunk, error) bool) {
+	return &meter{over{m, func(ctx context.Context, req *runtime.Request, yield func(runtime.Chunk, error) bool) {
 		a := account{input: runtime.EstimateTokens(req), left: true, price: price, yield: yield}
 		hold, err := spend.Take(ctx, runtime.Budgets(ctx), spend.Call{Model: name, Input: a.input, Price: price})
 		if err != nil {
@@ -41,14 +41,14 @@ func Metered(m runtime.Model, name string, price *spend.Price) runtime.Model {
 	}}, name, price != nil}
 }
 
-type metered struct {
+type meter struct {
 	over
 	name   string
 	priced bool // it says what calls cost
 }
 
-// bounded returns m with its calls charged to a budget too.
-func bounded(m runtime.Model, budget *spend.Budget) runtime.Model {
+// withBudget returns m with its calls charged to a budget too.
+func withBudget(m runtime.Model, budget *spend.Budget) runtime.Model {
 	return &over{m, func(ctx context.Context, req *runtime.Request, yield func(runtime.Chunk, error) bool) {
 		m.Generate(runtime.WithBudgets(ctx, budget), req)(yield)
 	}}
@@ -87,7 +87,7 @@ func (a *account) pass(chunk runtime.Chunk, err error) bool {
 	if chunk.Usage != nil {
 		a.known = *chunk.Usage
 	}
-	a.begun = a.begun || acted(&chunk) || chunk.Usage != nil
+	a.begun = a.begun || mayAct(&chunk) || chunk.Usage != nil
 	a.finished = a.finished || chunk.Finish != ""
 	a.over = !a.yield(chunk, err) || err != nil
 	return !a.over

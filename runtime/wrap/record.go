@@ -55,7 +55,7 @@ func (r *recorder) record(ctx context.Context, req *runtime.Request, yield func(
 		yield(runtime.Chunk{}, fmt.Errorf("write cassette: %w", failed))
 		return
 	}
-	var got recording
+	var got answerDraft
 	for chunk, err := range r.Model.Generate(ctx, req) {
 		if failed = err; failed != nil {
 			break
@@ -79,7 +79,7 @@ func (r *recorder) record(ctx context.Context, req *runtime.Request, yield func(
 }
 
 func (r *recorder) write(e *entry, scrub func(string) string) error {
-	scrubbed, err := e.rewritten(scrub)
+	scrubbed, err := e.rewrite(scrub)
 	if err != nil {
 		return err
 	}
@@ -93,30 +93,30 @@ func (r *recorder) write(e *entry, scrub func(string) string) error {
 	return err
 }
 
-// recording is an answer that is put together from its pieces. Waits are no part
+// answerDraft is an answer that is put together from its pieces. Waits are no part
 // of it.
-type recording struct {
+type answerDraft struct {
 	text, reasoning strings.Builder
-	calls           []recordedCall
+	calls           []callRecord
 	last            runtime.Chunk // with usage, finish and model
 	size            int           // bytes
 }
 
-type recordedCall struct {
+type callRecord struct {
 	index     int
 	id, name  string
 	arguments []byte
 }
 
-func (a *recording) add(c *runtime.Chunk) {
+func (a *answerDraft) add(c *runtime.Chunk) {
 	a.text.WriteString(c.Text)
 	a.reasoning.WriteString(c.Reasoning)
 	a.size += len(c.Text) + len(c.Reasoning) + len(c.Finish) + len(c.Model) + 1 // an empty piece takes work, too
 	if c.Call != nil {
-		i := slices.IndexFunc(a.calls, func(other recordedCall) bool { return other.index == c.Call.Index })
+		i := slices.IndexFunc(a.calls, func(other callRecord) bool { return other.index == c.Call.Index })
 		if i < 0 {
 			i = len(a.calls)
-			a.calls = append(a.calls, recordedCall{index: c.Call.Index})
+			a.calls = append(a.calls, callRecord{index: c.Call.Index})
 		}
 		call := &a.calls[i]
 		call.id, call.name = call.id+c.Call.ID, call.name+c.Call.Name
@@ -131,7 +131,7 @@ func (a *recording) add(c *runtime.Chunk) {
 }
 
 // chunks are the answer in as few pieces as it can have, which nobody else holds.
-func (a *recording) chunks() (out []runtime.Chunk) {
+func (a *answerDraft) chunks() (out []runtime.Chunk) {
 	if a.reasoning.Len() > 0 {
 		out = append(out, runtime.Chunk{Reasoning: a.reasoning.String()})
 	}

@@ -25,11 +25,11 @@ type player struct {
 	secrets func(context.Context) []string
 
 	mu      sync.Mutex // guards what follows
-	entries []*known
+	entries []*cassetteEntry
 }
 
-// known is an entry, as it is compared.
-type known struct {
+// cassetteEntry is an entry, as it is compared.
+type cassetteEntry struct {
 	entry
 	request string // numbered
 	ids     []string
@@ -50,8 +50,8 @@ func Replay(r io.Reader, secrets func(context.Context) []string) (runtime.Model,
 func (p *player) read(r io.Reader) error {
 	entries, err := readCassette(r)
 	for _, e := range entries {
-		k := &known{entry: e}
-		k.request, k.ids = numbered(e.Request)
+		k := &cassetteEntry{entry: e}
+		k.request, k.ids = numberIDs(e.Request)
 		p.entries = append(p.entries, k)
 	}
 	return err
@@ -87,7 +87,7 @@ func (p *player) open() error {
 // Ready says that the cassette is not there yet.
 func (p *player) Ready(context.Context) error {
 	if err := p.open(); err != nil {
-		return &runtime.SettingError{Setting: settingReplay, Err: &endpoint.MissingError{Err: err}}
+		return &runtime.SettingError{Setting: settingReplay, Err: &endpoint.AbsentError{Err: err}}
 	}
 	return nil
 }
@@ -125,7 +125,7 @@ func (p *player) next(ctx context.Context, req *runtime.Request) (answer, error)
 	if err != nil {
 		return answer{}, fmt.Errorf("replay: %w", err)
 	}
-	text, ids := numbered(asked)
+	text, ids := numberIDs(asked)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	nearest, first, times := len(p.entries)-1, 0, 0
@@ -157,12 +157,12 @@ func (p *player) next(ctx context.Context, req *runtime.Request) (answer, error)
 }
 
 // in is the answer with the ids of the run that it is played in.
-func (k *known) in(ids []string) (answer, error) {
+func (k *cassetteEntry) in(ids []string) (answer, error) {
 	pairs := make([]string, 0, 2*len(ids))
 	for i := range ids { // equal requests have as many
 		pairs = append(pairs, k.ids[i], ids[i])
 	}
-	return k.rewritten(strings.NewReplacer(pairs...).Replace)
+	return k.rewrite(strings.NewReplacer(pairs...).Replace)
 }
 
 // difference shows what was asked beside what was recorded, a line of text on a
@@ -196,5 +196,5 @@ func refuse(why string, args ...any) error {
 
 func (e *refusal) Error() string    { return e.text }
 func (e *refusal) Unwrap() error    { return e.cause }
-func (e *refusal) Unasked() bool    { return true }
+func (e *refusal) IsNoCall() bool   { return true }
 func (e *refusal) Code() fault.Code { return fault.NotRecorded }

@@ -101,7 +101,7 @@ func TestReplayOfErrors(t *testing.T) {
 			if _, ok := errors.AsType[*spend.BudgetError](got); ok != want {
 				t.Errorf("a BudgetError: %t, want %t", ok, want)
 			}
-			replayed, _ := errors.AsType[fault.Detailed](got)
+			replayed, _ := errors.AsType[fault.Detailer](got)
 			details, err := json.Marshal(replayed.Details())
 			if code := fault.Of(got); code != tc.code || string(details) != tc.details || err != nil {
 				t.Errorf("code %s, details %s, %v; want %s, %s", code, details, err, tc.code, tc.details)

@@ -127,7 +127,7 @@ func TestFallback(t *testing.T) {
 		{name: "the second answers", models: []runtime.Model{play(act{err: errPlain}), play(act{chunks: say("b")})}, text: "b"},
 		{name: "one with a larger window answers", models: []runtime.Model{play(act{err: errOverlong}), play(act{chunks: say("b")})}, text: "b"},
 		{name: "cut in the middle", models: []runtime.Model{play(act{chunks: []runtime.Chunk{{Text: "a"}}, err: errPlain}), play(act{chunks: say("b")})}, text: "a", err: "no such model"},
-		{name: "all fail", models: []runtime.Model{play(act{err: errPlain}), wrap.Metered(play(act{err: outage{text: "busy"}}), "spare", nil)}, err: "2 of 2 models failed; a model without a name: no such model; spare: busy"},
+		{name: "all fail", models: []runtime.Model{play(act{err: errPlain}), wrap.Meter(play(act{err: outage{text: "busy"}}), "spare", nil)}, err: "2 of 2 models failed; a model without a name: no such model; spare: busy"},
 		{name: "a spent budget is final", models: []runtime.Model{charged(play(act{}), nil, spent), play(act{chunks: say("b")})}, err: `budget "b" is spent: 0 of 0 calls` + more},
 		{name: "a spent budget is final later too", models: []runtime.Model{play(act{err: errPlain}), charged(play(act{}), nil, spent), play(act{chunks: say("c")})}, err: "2 of 3 models failed; a model without a name: no such model; a model without a name: budget \"b\" is spent: 0 of 0 calls" + more},
 	} {

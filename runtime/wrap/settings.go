@@ -128,10 +128,10 @@ func (to *names) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// Located returns a model's settings with the files that they name relative to
+// Locate returns a model's settings with the files that they name relative to
 // dir: record and replay, and file:PATH of a key or a header. It is a copy
 // where anything changes.
-func Located(settings map[string]any, dir string) map[string]any {
+func Locate(settings map[string]any, dir string) map[string]any {
 	if dir == "" {
 		return settings
 	}
@@ -142,23 +142,23 @@ func Located(settings map[string]any, dir string) map[string]any {
 		}
 	}
 	if ref, ok := out[endpoint.KeySetting]; ok {
-		out[endpoint.KeySetting] = endpoint.Located(ref, dir)
+		out[endpoint.KeySetting] = endpoint.Locate(ref, dir)
 	}
 	if headers, ok := out[endpoint.HeadersSetting].(map[string]any); ok {
 		headers = maps.Clone(headers)
 		for name, v := range headers {
-			headers[name] = endpoint.Located(v, dir)
+			headers[name] = endpoint.Locate(v, dir)
 		}
 		out[endpoint.HeadersSetting] = headers
 	}
 	return out
 }
 
-// appendingFile is opened for each write: a model has no end at which it
+// appendFile is opened for each write: a model has no end at which it
 // could be closed, and a program that asks nothing must leave no file.
-type appendingFile string
+type appendFile string
 
-func (name appendingFile) Write(p []byte) (int, error) {
+func (name appendFile) Write(p []byte) (int, error) {
 	f, err := os.OpenFile(string(name), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
 		return 0, err

@@ -17,7 +17,7 @@ import (
 // A model that nobody knows the price of cannot hide behind one that has one.
 func TestNoPriceBelow(t *testing.T) {
 	inner := play(act{chunks: say("hi")})
-	below := wrap.Fallback(wrap.Metered(play(act{err: errPlain}), "first", price), wrap.Metered(inner, "second", nil))
+	below := wrap.Fallback(wrap.Meter(play(act{err: errPlain}), "first", price), wrap.Meter(inner, "second", nil))
 	got := ask(t.Context(), charged(below, nil, spend.NewBudget("run", spend.Limits{Money: 1_000_000})), "x")
 	unpriced, ok := errors.AsType[*spend.PriceError](got.err)
 	if !ok || *unpriced != (spend.PriceError{Budget: "run", Model: "second"}) || unpriced.Code() != "no_price" || inner.calls != 0 {
@@ -31,9 +31,9 @@ func TestTwoPrices(t *testing.T) {
 	cut := play(act{chunks: []runtime.Chunk{used(10, 0)}, err: errPlain})
 	hi := play(act{chunks: append(say("hi"), used(1000, 100))})
 	own := spend.NewBudget("own", spend.Limits{Money: 1_000_000})
-	got := ask(t.Context(), charged(wrap.Fallback(wrap.Metered(cut, "cut", dear), wrap.Metered(hi, "m", price)), nil, own), "x")
-	if got.err != nil || got.usage.Cost != 1000+3500 || own.Spent().Money != 1000+3500 {
-		t.Errorf("cost %d, %v; spent %+v", got.usage.Cost, got.err, own.Spent())
+	got := ask(t.Context(), charged(wrap.Fallback(wrap.Meter(cut, "cut", dear), wrap.Meter(hi, "m", price)), nil, own), "x")
+	if got.err != nil || got.usage.Cost != 1000+3500 || own.Usage().Money != 1000+3500 {
+		t.Errorf("cost %d, %v; spent %+v", got.usage.Cost, got.err, own.Usage())
 	}
 }
 
@@ -41,9 +41,9 @@ func TestTwoPrices(t *testing.T) {
 func TestKeptAnswersAreFree(t *testing.T) {
 	hi := act{chunks: append(say("hi"), used(1000, 100))}
 	once := spend.Amount{Calls: 1, Tokens: 1100, Money: 3500}
-	cached := wrap.Cache(wrap.Metered(play(hi), "m", price), nil)
+	cached := wrap.Cache(wrap.Meter(play(hi), "m", price), nil)
 	var cassette bytes.Buffer
-	ask(t.Context(), wrap.Record(wrap.Metered(play(hi), "m", price), &cassette, nil), "x")
+	ask(t.Context(), wrap.Record(wrap.Meter(play(hi), "m", price), &cassette, nil), "x")
 	player, err := wrap.Replay(&cassette, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -69,8 +69,8 @@ func TestKeptAnswersAreFree(t *testing.T) {
 			if got.usage != tc.usage {
 				t.Errorf("usage %+v, want %+v", got.usage, tc.usage)
 			}
-			if own.Spent() != tc.want || own.Total() != tc.want {
-				t.Errorf("spent %+v, with holds %+v, want %+v", own.Spent(), own.Total(), tc.want)
+			if own.Usage() != tc.want || own.Total() != tc.want {
+				t.Errorf("spent %+v, with holds %+v, want %+v", own.Usage(), own.Total(), tc.want)
 			}
 		})
 	}
@@ -91,15 +91,15 @@ func TestKeeper(t *testing.T) {
 		return play(act{chunks: append(say("hi"), used(10, 1))}).Generate(ctx, req)
 	})
 	for range 2 {
-		if got := ask(ctx, wrap.Metered(inner, "m", &spend.Price{Input: 1_000_000}), "x"); got.err != nil {
+		if got := ask(ctx, wrap.Meter(inner, "m", &spend.Price{Input: 1_000_000}), "x"); got.err != nil {
 			t.Fatal(got.err)
 		}
 	}
 	if diff := cmp.Diff([]int64{6, 7}, kept); diff != "" {
 		t.Errorf("calls that were kept (-want +got):\n%s", diff)
 	}
-	if want := (spend.Amount{Calls: 7, Tokens: 522, Money: 70}); b.Spent() != want || b.Total() != want {
-		t.Errorf("spent %+v, with holds %+v, want %+v", b.Spent(), b.Total(), want)
+	if want := (spend.Amount{Calls: 7, Tokens: 522, Money: 70}); b.Usage() != want || b.Total() != want {
+		t.Errorf("spent %+v, with holds %+v, want %+v", b.Usage(), b.Total(), want)
 	}
 }
 

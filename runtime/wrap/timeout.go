@@ -29,7 +29,7 @@ func Timeout(m runtime.Model, opts TimeoutOptions) runtime.Model {
 				return func() bool { return false }
 			}
 			return time.AfterFunc(d, func() {
-				cancel(endpoint.Passing(fmt.Sprintf(what, d), endpoint.ErrTimeout))
+				cancel(endpoint.Transient(fmt.Sprintf(what, d), endpoint.ErrTimeout))
 			}).Stop
 		}
 		defer alarm(opts.Total, "the model did not complete its answer within %s")()

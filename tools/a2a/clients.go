@@ -44,7 +44,7 @@ type Clients struct {
 	private reach.Private
 
 	mu   sync.Mutex
-	lent map[string]*lent // by the names that callers know
+	lent map[string]*loan // by the names that callers know
 }
 
 // New returns clients. now is nil for time.Now. may is the error of an owner who reaches
@@ -56,7 +56,7 @@ func New(now func() time.Time, may func(owner ucan.DID) error) *Clients {
 	if may == nil {
 		may = func(ucan.DID) error { return nil }
 	}
-	return &Clients{now: now, may: may, lent: make(map[string]*lent)}
+	return &Clients{now: now, may: may, lent: make(map[string]*loan)}
 }
 
 // Set says which servers may have a private address and speak plain HTTP: hosts, with the
@@ -112,20 +112,20 @@ func elsewhere(u *url.URL, err error) error {
 	case errors.Is(err, reach.ErrPrivate) || errors.Is(err, reach.ErrPlain):
 		return fault.New(fault.Refused, "the agent has a private address or speaks plain HTTP: such a one is reached only where the configuration has "+u.Host+" in a2a.private_servers")
 	case dialling && dial.Op == "dial":
-		return &unreachedError{u.Host}
+		return &reachError{u.Host}
 	case errors.Is(err, context.DeadlineExceeded):
 		return fault.New(fault.Timeout, fmt.Sprintf("%s has not answered within %s", u.Host, askTime))
 	}
 	return fault.New(fault.Unavailable, fmt.Sprintf("%s does not answer: %v", u.Host, err))
 }
 
-// unreachedError says that a server was sent nothing.
-type unreachedError struct{ host string }
+// reachError says that a server was sent nothing.
+type reachError struct{ host string }
 
-func (e *unreachedError) Error() string { return e.host + " is not reached" }
+func (e *reachError) Error() string { return e.host + " is not reached" }
 
 // Code is [fault.Unavailable].
-func (*unreachedError) Code() fault.Code { return fault.Unavailable }
+func (*reachError) Code() fault.Code { return fault.Unavailable }
 
 // unlike is an answer that is none of the protocol.
 func (r *remote) unlike(code fault.Code, status int, what string) error {
@@ -294,10 +294,10 @@ func (e *refusal) Code() fault.Code { return e.code }
 // codes are the venue's own for those of JSON-RPC; the others are refused.
 var codes = map[int]fault.Code{-32602: fault.InvalidInput, -32600: fault.InvalidInput, -32601: fault.NotFound, -32001: fault.NotFound, -32603: fault.Unavailable}
 
-// done is an error of a call that has effects: where its answer is lost, they are unknown.
-func done(err error) error {
+// effectError is an error of a call that has effects: where its answer is lost, they are unknown.
+func effectError(err error) error {
 	_, refused := errors.AsType[*refusal](err)
-	_, unreached := errors.AsType[*unreachedError](err)
+	_, unreached := errors.AsType[*reachError](err)
 	if err == nil || refused || unreached || fault.Of(err) == fault.Refused || fault.Of(err) == fault.Denied {
 		return err
 	}

@@ -15,8 +15,8 @@ import (
 	"usher/ucan"
 )
 
-// lent is a capability at an agent elsewhere, and who may use it by its name.
-type lent struct {
+// loan is a capability at an agent elsewhere, and who may use it by its name.
+type loan struct {
 	id, revocation string // there
 	agent          string // its URL
 	owner          ucan.DID
@@ -32,8 +32,8 @@ const (
 	maxLentID = 256 // bytes
 )
 
-// known is a capability as its caller knows it.
-type known struct {
+// loanView is a capability as its caller knows it.
+type loanView struct {
 	Name       string           `json:"name" jsonschema:"by which you use it, in this task alone"`
 	Grant      string           `json:"grant"`
 	Handles    []lending.Handle `json:"resourceHandles"`
@@ -41,15 +41,15 @@ type known struct {
 	Expires    string           `json:"expires"`
 }
 
-// borrowed answers request and attenuation.
-type borrowed struct {
-	From         string  `json:"from" jsonschema:"whose words these are"`
-	Capabilities []known `json:"capabilities"`
+// borrowAnswer answers request and attenuation.
+type borrowAnswer struct {
+	From         string     `json:"from" jsonschema:"whose words these are"`
+	Capabilities []loanView `json:"capabilities"`
 }
 
 // keep keeps what was lent, and names it to its caller.
-func (c *Clients) keep(call tools.Call, r *remote, raw json.RawMessage) (borrowed, error) {
-	out := borrowed{From: r.words(), Capabilities: []known{}}
+func (c *Clients) keep(call tools.Call, r *remote, raw json.RawMessage) (borrowAnswer, error) {
+	out := borrowAnswer{From: r.words(), Capabilities: []loanView{}}
 	var answer lending.Capabilities
 	if err := json.Unmarshal(raw, &answer); err != nil {
 		return out, fault.New(fault.Output, "the agent answers no capabilities")
@@ -76,7 +76,7 @@ func (c *Clients) keep(call tools.Call, r *remote, raw json.RawMessage) (borrowe
 	}
 	for _, got := range answer.Capabilities {
 		if len(got.ID) > maxLentID || len(got.Revocation) > maxLentID {
-			return borrowed{}, fault.New(fault.Output, fmt.Sprintf("the agent answers a capability whose id has more than %d bytes", maxLentID))
+			return borrowAnswer{}, fault.New(fault.Output, fmt.Sprintf("the agent answers a capability whose id has more than %d bytes", maxLentID))
 		}
 	}
 	for _, got := range answer.Capabilities {
@@ -86,14 +86,14 @@ func (c *Clients) keep(call tools.Call, r *remote, raw json.RawMessage) (borrowe
 		}
 		name := "lent_" + strings.ToLower(rand.Text())
 		auth := call.Authority()
-		c.lent[name] = &lent{strings.Clone(got.ID), strings.Clone(got.Revocation), r.name.String(), call.Owner(), life, auth.Run(), end}
-		out.Capabilities = append(out.Capabilities, known{name, got.Grant, got.Handles, got.Operations, got.Expires})
+		c.lent[name] = &loan{strings.Clone(got.ID), strings.Clone(got.Revocation), r.name.String(), call.Owner(), life, auth.Run(), end}
+		out.Capabilities = append(out.Capabilities, loanView{name, got.Grant, got.Handles, got.Operations, got.Expires})
 	}
 	return out, nil
 }
 
-// named is what was lent under a name, to whoever uses it in the task that it is for.
-func (c *Clients) named(call tools.Call, r *remote, name string) (*lent, error) {
+// findLoan returns what was lent under a name, to whoever uses it in the task that it is for.
+func (c *Clients) findLoan(call tools.Call, r *remote, name string) (*loan, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	l := c.lent[name]
@@ -179,19 +179,19 @@ func (r *remote) grants(ctx context.Context) ([]grant, error) {
 	return nil, fault.New(fault.NotFound, "the agent lends nothing: its card does not have "+lending.Extension)
 }
 
-func (c *Clients) request(ctx context.Context, call tools.Call, in request) (borrowed, error) {
+func (c *Clients) request(ctx context.Context, call tools.Call, in request) (borrowAnswer, error) {
 	r, err := c.find(ctx, call, in.agentAt, canRequest)
 	if err != nil {
-		return borrowed{}, err
+		return borrowAnswer{}, err
 	}
 	ids := in.Grants
 	if len(ids) == 0 {
 		list, err := r.grants(ctx)
 		if err != nil {
-			return borrowed{}, err
+			return borrowAnswer{}, err
 		}
 		if ids, err = choose(list, in.Operations); err != nil {
-			return borrowed{}, err
+			return borrowAnswer{}, err
 		}
 	}
 	params := map[string]any{"grants": ids, "purpose": in.Purpose}
@@ -203,7 +203,7 @@ func (c *Clients) request(ctx context.Context, call tools.Call, in request) (bor
 	}
 	raw, err := r.rpc(ctx, "a2a/capabilities/request", params, true)
 	if err != nil {
-		return borrowed{}, done(err)
+		return borrowAnswer{}, effectError(err)
 	}
 	return c.keep(call, r, raw)
 }
@@ -215,18 +215,18 @@ type attenuation struct {
 	Constraints lending.Constraints `json:"constraints,omitzero" jsonschema:"what is left of it"`
 }
 
-func (c *Clients) attenuate(ctx context.Context, call tools.Call, in attenuation) (borrowed, error) {
+func (c *Clients) attenuate(ctx context.Context, call tools.Call, in attenuation) (borrowAnswer, error) {
 	r, err := c.find(ctx, call, in.agentAt, canRequest)
 	if err != nil {
-		return borrowed{}, err
+		return borrowAnswer{}, err
 	}
-	l, err := c.named(call, r, in.Capability)
+	l, err := c.findLoan(call, r, in.Capability)
 	if err != nil {
-		return borrowed{}, err
+		return borrowAnswer{}, err
 	}
 	raw, err := r.rpc(ctx, "a2a/capabilities/attenuate", map[string]any{"capabilityId": l.id, "constraints": in.Constraints}, true)
 	if err != nil {
-		return borrowed{}, done(err)
+		return borrowAnswer{}, effectError(err)
 	}
 	return c.keep(call, r, raw)
 }
@@ -237,21 +237,21 @@ type revocation struct {
 	Capability string `json:"capability" jsonschema:"its name, as a2a:request gave it"`
 }
 
-func (c *Clients) revoke(ctx context.Context, call tools.Call, in revocation) (lending.Revoked, error) {
-	var out lending.Revoked
+func (c *Clients) revoke(ctx context.Context, call tools.Call, in revocation) (lending.RevokeResult, error) {
+	var out lending.RevokeResult
 	r, err := c.find(ctx, call, in.agentAt, canRequest)
 	if err != nil {
 		return out, err
 	}
-	l, err := c.named(call, r, in.Capability)
+	l, err := c.findLoan(call, r, in.Capability)
 	if err != nil {
 		return out, err
 	}
 	if _, err := r.rpc(ctx, "a2a/capabilities/revoke", map[string]any{"revocationId": l.revocation}, true); err != nil {
-		return out, done(err)
+		return out, effectError(err)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.lent, in.Capability)
-	return lending.Revoked{RevocationID: in.Capability, Revoked: true}, nil
+	return lending.RevokeResult{RevocationID: in.Capability, Revoked: true}, nil
 }

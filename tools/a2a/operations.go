@@ -24,8 +24,8 @@ const (
 	canRequest = "a2a/request"
 )
 
-// said is what an agent elsewhere answered.
-type said struct {
+// reply is what an agent elsewhere answered.
+type reply struct {
 	From   string          `json:"from" jsonschema:"whose words these are"`
 	Answer json.RawMessage `json:"answer" jsonschema:"as A2A 1.0 has it"`
 }
@@ -91,12 +91,12 @@ func Operations(c *Clients) []*tools.Operation {
 	}
 }
 
-func (c *Clients) card(ctx context.Context, call tools.Call, in agentAt) (said, error) {
+func (c *Clients) card(ctx context.Context, call tools.Call, in agentAt) (reply, error) {
 	r, err := c.find(ctx, call, in, canRead)
 	if err != nil {
-		return said{}, err
+		return reply{}, err
 	}
-	return said{r.words(), r.card}, nil
+	return reply{r.words(), r.card}, nil
 }
 
 // Times of waiting for a task.
@@ -105,23 +105,23 @@ const (
 	firstLook = 200 * time.Millisecond // growing by half
 )
 
-func (c *Clients) send(ctx context.Context, call tools.Call, in message) (said, error) {
+func (c *Clients) send(ctx context.Context, call tools.Call, in message) (reply, error) {
 	r, err := c.find(ctx, call, in.agentAt, canSend)
 	if err != nil {
-		return said{}, err
+		return reply{}, err
 	}
 	params, err := c.params(call, r, &in)
 	if err != nil {
-		return said{}, err
+		return reply{}, err
 	}
 	raw, err := r.rpc(ctx, "SendMessage", params, len(in.Capabilities) > 0 || in.Ambient)
 	if err != nil {
-		return said{}, done(err)
+		return reply{}, effectError(err)
 	}
 	if !in.NoWait {
-		raw = r.settled(ctx, raw)
+		raw = r.settle(ctx, raw)
 	}
-	return said{r.words(), raw}, nil
+	return reply{r.words(), raw}, nil
 }
 
 // params are those of a message. The same call has the same message's id, so that one that
@@ -146,7 +146,7 @@ func (c *Clients) params(call tools.Call, r *remote, in *message) (map[string]an
 	var ids []string
 	attenuations := map[string]lending.Constraints{}
 	for _, name := range in.Capabilities {
-		l, err := c.named(call, r, name)
+		l, err := c.findLoan(call, r, name)
 		if err != nil {
 			return nil, err
 		}
@@ -165,8 +165,8 @@ func (c *Clients) params(call tools.Call, r *remote, in *message) (map[string]an
 	return map[string]any{"message": msg, "metadata": said, "configuration": map[string]any{"returnImmediately": true}}, nil
 }
 
-// settled is a task when it has ended or waits for somebody, or as it is after a while.
-func (r *remote) settled(ctx context.Context, raw json.RawMessage) json.RawMessage {
+// settle returns a task when it has ended or waits for somebody, or as it is after a while.
+func (r *remote) settle(ctx context.Context, raw json.RawMessage) json.RawMessage {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for wait := firstLook; ; wait += wait / 2 {
@@ -196,39 +196,39 @@ func (r *remote) settled(ctx context.Context, raw json.RawMessage) json.RawMessa
 	}
 }
 
-func (c *Clients) task(ctx context.Context, call tools.Call, in taskAt, can, method string) (said, error) {
+func (c *Clients) task(ctx context.Context, call tools.Call, in taskAt, can, method string) (reply, error) {
 	r, err := c.find(ctx, call, in.agentAt, can)
 	if err != nil {
-		return said{}, err
+		return reply{}, err
 	}
 	raw, err := r.rpc(ctx, method, map[string]any{"id": in.ID}, false)
 	if err != nil {
-		return said{}, err
+		return reply{}, err
 	}
-	return said{r.words(), raw}, nil
+	return reply{r.words(), raw}, nil
 }
 
-func (c *Clients) get(ctx context.Context, call tools.Call, in taskAt) (said, error) {
+func (c *Clients) get(ctx context.Context, call tools.Call, in taskAt) (reply, error) {
 	return c.task(ctx, call, in, canRead, "GetTask")
 }
 
-func (c *Clients) cancel(ctx context.Context, call tools.Call, in taskAt) (said, error) {
+func (c *Clients) cancel(ctx context.Context, call tools.Call, in taskAt) (reply, error) {
 	out, err := c.task(ctx, call, in, canCancel, "CancelTask")
-	return out, done(err)
+	return out, effectError(err)
 }
 
-func (c *Clients) use(ctx context.Context, call tools.Call, in use) (said, error) {
+func (c *Clients) use(ctx context.Context, call tools.Call, in use) (reply, error) {
 	r, err := c.find(ctx, call, in.agentAt, canSend)
 	if err != nil {
-		return said{}, err
+		return reply{}, err
 	}
-	l, err := c.named(call, r, in.Capability)
+	l, err := c.findLoan(call, r, in.Capability)
 	if err != nil {
-		return said{}, err
+		return reply{}, err
 	}
 	raw, err := r.rpc(ctx, "a2a/skill/invoke", map[string]any{"skill": in.Skill, "arguments": in.Arguments, "capabilityId": l.id}, true)
 	if err != nil {
-		return said{}, done(err)
+		return reply{}, effectError(err)
 	}
-	return said{r.words(), raw}, nil
+	return reply{r.words(), raw}, nil
 }

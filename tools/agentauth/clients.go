@@ -57,7 +57,7 @@ type Keeper interface {
 	// Save keeps a record where its revision is the one given, and says whether it was.
 	Save(ctx context.Context, key string, rev uint64, r Record) (bool, error)
 	// Page returns some records after a key, and the key to go on after, "" at the end.
-	Page(ctx context.Context, after string) (list []Kept, next string, err error)
+	Page(ctx context.Context, after string) (list []Entry, next string, err error)
 	// Remove forgets a record.
 	Remove(ctx context.Context, key string) error
 }
@@ -74,7 +74,7 @@ type Options struct {
 	// These are of [Clients.Run], which needs them all.
 	Gone   func(ctx context.Context, life tools.Life) (bool, error) // whether a life has ended
 	Epoch  func() uint64                                            // is another one after each end
-	Told   func(ctx context.Context, left Left) error               // keeps what became of a registration
+	Told   func(ctx context.Context, left Departure) error          // keeps what became of a registration
 	Logger *slog.Logger
 }
 
@@ -110,7 +110,7 @@ func (c *Clients) find(ctx context.Context, owner ucan.DID, p place) (*client.Se
 		HTTP: &http.Client{Transport: &c.private}, Now: c.opts.Now, Rand: c.opts.Rand,
 	})
 	if err != nil {
-		return nil, told(p, err)
+		return nil, explain(p, err)
 	}
 	return s, nil
 }
@@ -167,8 +167,8 @@ func (c *Clients) guest(ctx context.Context, call tools.Call, at string) (*guest
 	return g, nil
 }
 
-// registered has a caller do something who was registered at the server.
-func registered[In interface{ server() string }, Out any](c *Clients, do func(*guest, context.Context, In) (Out, error)) func(context.Context, tools.Call, In) (Out, error) {
+// withRegistration has a caller do something who was registered at the server.
+func withRegistration[In interface{ server() string }, Out any](c *Clients, do func(*guest, context.Context, In) (Out, error)) func(context.Context, tools.Call, In) (Out, error) {
 	return func(ctx context.Context, call tools.Call, in In) (out Out, err error) {
 		g, err := c.guest(ctx, call, in.server())
 		if err != nil {
@@ -218,8 +218,8 @@ func (c *Clients) nonce() (string, error) {
 // maxWords bounds what an error repeats of a server, in bytes.
 const maxWords = 1 << 10
 
-// told is an error as an agent is told it, with a code of the venue's.
-func told(p place, err error) error {
+// explain returns an error as an agent is told it, with a code of the venue's.
+func explain(p place, err error) error {
 	refused, ok := errors.AsType[*client.Refusal](err)
 	if !ok {
 		dial, dialling := errors.AsType[*net.OpError](err)

@@ -18,8 +18,8 @@ import (
 	"usher/tools/fault"
 )
 
-// executed is what came of an execution.
-type executed struct {
+// executeResult is what came of an execution.
+type executeResult struct {
 	From      string            `json:"from" jsonschema:"whose words these are"`
 	Status    string            `json:"status" jsonschema:"completed or pending"`
 	Data      json.RawMessage   `json:"data,omitempty" jsonschema:"the result"`
@@ -27,8 +27,8 @@ type executed struct {
 	StatusURL string            `json:"statusUrl,omitempty" jsonschema:"for agentauth:poll of this capability, where it is pending"`
 }
 
-// batched are those of a batch.
-type batched struct {
+// batchResult are those of a batch.
+type batchResult struct {
 	From      string        `json:"from" jsonschema:"whose words these are"`
 	Responses []client.Item `json:"responses"`
 }
@@ -38,19 +38,19 @@ const patience = 20 * time.Second
 
 // execute executes a capability where the server says that it is. The caller is asked
 // about, where that is another server: net/send there.
-func (g *guest) execute(ctx context.Context, in execution) (executed, error) {
+func (g *guest) execute(ctx context.Context, in execution) (executeResult, error) {
 	agent := g.agent()
 	offer, err := agent.Describe(ctx, in.Capability)
 	if err != nil {
-		return executed{}, told(g.place, err)
+		return executeResult{}, explain(g.place, err)
 	}
 	if offer.Location != "" && !g.host.Has(offer.Location) {
 		need := caps.Need("net/send", offer.Location)
 		if err := need.Err(); err != nil {
-			return executed{}, fault.New(fault.Refused, "the location of the capability is none that can be allowed: "+err.Error())
+			return executeResult{}, fault.New(fault.Refused, "the location of the capability is none that can be allowed: "+err.Error())
 		}
 		if denial := g.call.Check(need); denial != nil {
-			return executed{}, denial
+			return executeResult{}, denial
 		}
 	}
 	do := &client.Call{Capability: in.Capability, Arguments: in.Arguments, Location: offer.Location, May: g.mayAsk}
@@ -65,9 +65,9 @@ func (g *guest) execute(ctx context.Context, in execution) (executed, error) {
 		}
 	}
 	if err != nil {
-		return executed{}, done(g.place, err)
+		return executeResult{}, effectError(g.place, err)
 	}
-	answer.StatusURL = g.named(in.Capability, answer.StatusURL)
+	answer.StatusURL = g.statusName(in.Capability, answer.StatusURL)
 	return outcome(g.place, answer), nil
 }
 
@@ -90,10 +90,10 @@ func (g *guest) mayAsk(at string) error {
 
 var errStatus = fault.New(fault.Refused, "statusUrl is none that agentauth:execute gave you for this capability: give it as it was")
 
-// named is the URL of the status of an execution as the caller knows it: with a name at its end
+// statusName is the URL of the status of an execution as the caller knows it: with a name at its end
 // that nobody else can make, for this caller and this capability. Who may execute one capability
 // has no other address of the server asked by it.
-func (g *guest) named(capability, at string) string {
+func (g *guest) statusName(capability, at string) string {
 	if at == "" {
 		return ""
 	}
@@ -105,40 +105,40 @@ func (g *guest) named(capability, at string) string {
 	return at + "#" + base64.RawURLEncoding.EncodeToString(mac.Sum(nil)[:16])
 }
 
-func outcome(p place, a *client.Answer) executed {
-	return executed{words(p), a.Status, a.Data, a.Chunks, a.StatusURL}
+func outcome(p place, a *client.Answer) executeResult {
+	return executeResult{words(p), a.Status, a.Data, a.Chunks, a.StatusURL}
 }
 
-// done is [told] of a call that has effects: where its answer is lost, they are unknown.
-func done(p place, err error) error {
+// effectError is [explain] of a call that has effects: where its answer is lost, they are unknown.
+func effectError(p place, err error) error {
 	_, refused := errors.AsType[*client.Refusal](err)
 	at, sending := errors.AsType[*net.OpError](err)
 	if !refused && (!sending || at.Op != "dial") && fault.Of(err) == fault.Failed {
 		return fault.New(fault.Unknown, err.Error()+": whether it took effect is unknown")
 	}
-	return told(p, err)
+	return explain(p, err)
 }
 
-func (g *guest) batch(ctx context.Context, in batch) (batched, error) {
+func (g *guest) batch(ctx context.Context, in batch) (batchResult, error) {
 	items, err := g.agent().Batch(ctx, in.Requests)
 	if err != nil {
-		return batched{}, done(g.place, err)
+		return batchResult{}, effectError(g.place, err)
 	}
-	return batched{words(g.place), append([]client.Item{}, items...)}, nil
+	return batchResult{words(g.place), append([]client.Item{}, items...)}, nil
 }
 
 // poll asks once. What it asks lies at the server, which has named it.
-func (g *guest) poll(ctx context.Context, in poll) (executed, error) {
+func (g *guest) poll(ctx context.Context, in poll) (executeResult, error) {
 	if !g.host.Has(in.StatusURL) {
-		return executed{}, fault.New(fault.Refused, "statusUrl does not lie at "+g.place.host+": give the one that agentauth:execute gave you")
+		return executeResult{}, fault.New(fault.Refused, "statusUrl does not lie at "+g.place.host+": give the one that agentauth:execute gave you")
 	}
-	if !hmac.Equal([]byte(g.named(in.Capability, in.StatusURL)), []byte(in.StatusURL)) {
-		return executed{}, errStatus
+	if !hmac.Equal([]byte(g.statusName(in.Capability, in.StatusURL)), []byte(in.StatusURL)) {
+		return executeResult{}, errStatus
 	}
 	at, _, _ := strings.Cut(in.StatusURL, "#")
 	answer, err := g.agent().Poll(ctx, &client.Call{Capability: in.Capability}, at)
 	if err != nil {
-		return executed{}, told(g.place, err)
+		return executeResult{}, explain(g.place, err)
 	}
 	if answer.Status == client.Pending {
 		answer.StatusURL = in.StatusURL

@@ -29,8 +29,8 @@ const (
 	maxLeave    = 36
 )
 
-// Left is what became of a registration elsewhere whose agent has ended.
-type Left struct {
+// Departure is what became of a registration elsewhere whose agent has ended.
+type Departure struct {
 	Life   tools.Life `json:"life"`
 	Server string     `json:"server"`
 	Agent  string     `json:"agent"` // its id there
@@ -39,8 +39,8 @@ type Left struct {
 	Detail string     `json:"detail,omitempty"` // why it could not be revoked
 }
 
-// Kept is a record where it is kept.
-type Kept struct {
+// Entry is a record where it is kept.
+type Entry struct {
 	Key string
 	Rev uint64
 	Record
@@ -102,7 +102,7 @@ func (c *Clients) Leave(ctx context.Context) (next time.Time) {
 
 // leave revokes one registration whose agent has ended, if its server answers within that time;
 // next is when to try again, if ever.
-func (c *Clients) leave(ctx, within context.Context, k *Kept) (next time.Time, err error) {
+func (c *Clients) leave(ctx, within context.Context, k *Entry) (next time.Time, err error) {
 	if k.Life == "" || k.Agent == "" {
 		return next, nil
 	}
@@ -125,7 +125,7 @@ func (c *Clients) leave(ctx, within context.Context, k *Kept) (next time.Time, e
 	if err != nil || !mine {
 		return next, err
 	}
-	left, over := c.tried(within, k)
+	left, over := c.try(within, k)
 	if !over {
 		return next, nil
 	}
@@ -135,9 +135,9 @@ func (c *Clients) leave(ctx, within context.Context, k *Kept) (next time.Time, e
 	return time.Time{}, c.opts.Keeper.Remove(ctx, k.Key)
 }
 
-// tried is what came of one try, and whether there is none after it.
-func (c *Clients) tried(ctx context.Context, k *Kept) (left Left, over bool) {
-	left = Left{Life: k.Life, Server: k.Server, Agent: k.Agent, Result: client.Revoked, Tries: k.Tries}
+// try is what came of one try, and whether there is none after it.
+func (c *Clients) try(ctx context.Context, k *Entry) (left Departure, over bool) {
+	left = Departure{Life: k.Life, Server: k.Server, Agent: k.Agent, Result: client.Revoked, Tries: k.Tries}
 	err := c.revokeAt(ctx, k)
 	if err == nil {
 		return left, true
@@ -148,7 +148,7 @@ func (c *Clients) tried(ctx context.Context, k *Kept) (left Left, over bool) {
 }
 
 // revokeAt has the server of a record revoke it. One that knows of no such agent has done so.
-func (c *Clients) revokeAt(ctx context.Context, k *Kept) error {
+func (c *Clients) revokeAt(ctx context.Context, k *Entry) error {
 	ctx, cancel := context.WithTimeout(ctx, leaveTime)
 	defer cancel()
 	name, _, _ := strings.Cut(k.Key, "/")
@@ -169,7 +169,7 @@ func (c *Clients) revokeAt(ctx context.Context, k *Kept) error {
 		return nil
 	}
 	if err != nil {
-		return told(p, err)
+		return explain(p, err)
 	}
 	return nil
 }

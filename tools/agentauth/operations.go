@@ -23,8 +23,8 @@ type search struct {
 	Limit  int    `json:"limit,omitempty" jsonschema:"how many at most"`
 }
 
-// named names a capability of a server.
-type named struct {
+// capabilityRef names a capability of a server.
+type capabilityRef struct {
 	serverAt
 	Capability string `json:"capability" jsonschema:"its name there"`
 }
@@ -32,21 +32,21 @@ type named struct {
 // registration asks for an agent at a server.
 type registration struct {
 	serverAt
-	Capabilities []client.Wanted `json:"capabilities,omitzero" jsonschema:"what you want to do there; left out, what the server gives by default; an empty list is nothing yet"`
-	Reason       string          `json:"reason,omitempty" jsonschema:"what for: the person who approves reads it"`
-	Mode         string          `json:"mode,omitempty" jsonschema:"delegated, for a person, or autonomous; left out, delegated"`
+	Capabilities []client.Want `json:"capabilities,omitzero" jsonschema:"what you want to do there; left out, what the server gives by default; an empty list is nothing yet"`
+	Reason       string        `json:"reason,omitempty" jsonschema:"what for: the person who approves reads it"`
+	Mode         string        `json:"mode,omitempty" jsonschema:"delegated, for a person, or autonomous; left out, delegated"`
 }
 
 // escalation asks for more at a server.
 type escalation struct {
 	serverAt
-	Capabilities []client.Wanted `json:"capabilities" jsonschema:"what you want to do beside what you may"`
-	Reason       string          `json:"reason,omitempty" jsonschema:"what for: the person who approves reads it"`
+	Capabilities []client.Want `json:"capabilities" jsonschema:"what you want to do beside what you may"`
+	Reason       string        `json:"reason,omitempty" jsonschema:"what for: the person who approves reads it"`
 }
 
 // execution executes a capability.
 type execution struct {
-	named
+	capabilityRef
 	Arguments json.RawMessage `json:"arguments,omitempty" jsonschema:"an object, as agentauth:describe has its schema"`
 }
 
@@ -58,7 +58,7 @@ type batch struct {
 
 // poll asks what became of an execution.
 type poll struct {
-	named
+	capabilityRef
 	StatusURL string `json:"statusUrl" jsonschema:"as agentauth:execute gave it"`
 }
 
@@ -81,11 +81,11 @@ func Operations(c *Clients) []*tools.Operation {
 			func(in search) []caps.Request { return needs(canRead, in.Server) },
 			c.list, onServer(canRead), tools.ReadOnly()),
 		tools.New("agentauth:describe", "Describe one capability of an Agent-Auth server, with the schemas of its arguments and its result.",
-			func(in named) []caps.Request { return needs(canRead, in.Server, in.Capability) },
+			func(in capabilityRef) []caps.Request { return needs(canRead, in.Server, in.Capability) },
 			c.describe, onCapability(canRead), tools.ReadOnly()),
 		tools.New("agentauth:status", "Ask an Agent-Auth server how you stand there, and what of what you asked for was granted.",
 			func(in serverAt) []caps.Request { return needs(canRead, in.Server) },
-			registered(c, (*guest).status), onServer(canRead), tools.ReadOnly()),
+			withRegistration(c, (*guest).status), onServer(canRead), tools.ReadOnly()),
 		tools.New("agentauth:register", "Register yourself at an Agent-Auth server, with what you want to do there. Where a person has to approve, it says where and with which code: pass that on, and ask agentauth:status later.",
 			func(in registration) []caps.Request {
 				return needs(canRequest, in.Server, names(in.Capabilities)...)
@@ -95,10 +95,10 @@ func Operations(c *Clients) []*tools.Operation {
 			func(in escalation) []caps.Request {
 				return needsEach(canRequest, in.Server, names(in.Capabilities))
 			},
-			registered(c, (*guest).request), onCapability(canRequest)),
+			withRegistration(c, (*guest).request), onCapability(canRequest)),
 		tools.New("agentauth:execute", "Execute a capability of an Agent-Auth server. One that takes long is pending: ask agentauth:poll what became of it.",
 			func(in execution) []caps.Request { return needs(canInvoke, in.Server, in.Capability) },
-			registered(c, (*guest).execute), onCapability(canInvoke)),
+			withRegistration(c, (*guest).execute), onCapability(canInvoke)),
 		tools.New("agentauth:batch", "Execute several capabilities of an Agent-Auth server.",
 			func(in batch) []caps.Request {
 				var list []string
@@ -107,16 +107,16 @@ func Operations(c *Clients) []*tools.Operation {
 				}
 				return needsEach(canInvoke, in.Server, list)
 			},
-			registered(c, (*guest).batch), onCapability(canInvoke)),
+			withRegistration(c, (*guest).batch), onCapability(canInvoke)),
 		tools.New("agentauth:poll", "Ask an Agent-Auth server what became of an execution that was pending.",
 			func(in poll) []caps.Request { return needs(canInvoke, in.Server, in.Capability) },
-			registered(c, (*guest).poll), onCapability(canInvoke), tools.ReadOnly()),
+			withRegistration(c, (*guest).poll), onCapability(canInvoke), tools.ReadOnly()),
 		tools.New("agentauth:reactivate", "Come back to an Agent-Auth server where you have expired. What you got by agentauth:request is gone.",
 			func(in serverAt) []caps.Request { return needs(canManage, in.Server) },
-			registered(c, (*guest).reactivate), onServer(canManage)),
+			withRegistration(c, (*guest).reactivate), onServer(canManage)),
 		tools.New("agentauth:rotate", "Change your key at an Agent-Auth server. The old one ends at once.",
 			func(in serverAt) []caps.Request { return needs(canManage, in.Server) },
-			registered(c, (*guest).rotate), onServer(canManage)),
+			withRegistration(c, (*guest).rotate), onServer(canManage)),
 		tools.New("agentauth:revoke", "Give capabilities back to an Agent-Auth server, or end your registration there, for good.",
 			func(in ending) []caps.Request {
 				if in.Capabilities != nil && len(in.Capabilities) == 0 {
@@ -124,7 +124,7 @@ func Operations(c *Clients) []*tools.Operation {
 				}
 				return needs(canManage, in.Server)
 			},
-			registered(c, (*guest).revoke), onServer(canManage), tools.Idempotent()),
+			withRegistration(c, (*guest).revoke), onServer(canManage), tools.Idempotent()),
 	}
 }
 
@@ -140,7 +140,7 @@ const (
 func onServer(can string) tools.Option     { return tools.Within(caps.ScopeUnder(can, root, 1, 1)) }
 func onCapability(can string) tools.Option { return tools.Within(caps.ScopeUnder(can, root, 2, 2)) }
 
-func names(list []client.Wanted) (out []string) {
+func names(list []client.Want) (out []string) {
 	for _, a := range list {
 		out = append(out, a.Name)
 	}

@@ -75,19 +75,19 @@ func (c *Clients) list(ctx context.Context, call tools.Call, in search) (listing
 	}
 	page, err := who.Capabilities(ctx, client.Query{Text: in.Query, Cursor: in.Cursor, Limit: in.Limit})
 	if err != nil {
-		return listing{}, told(p, err)
+		return listing{}, explain(p, err)
 	}
 	return listing{words(p), append([]client.Capability{}, page.Capabilities...), page.NextCursor}, nil
 }
 
-func (c *Clients) describe(ctx context.Context, call tools.Call, in named) (description, error) {
+func (c *Clients) describe(ctx context.Context, call tools.Call, in capabilityRef) (description, error) {
 	p, who, err := c.looks(ctx, call, in.Server)
 	if err != nil {
 		return description{}, err
 	}
 	one, err := who.Describe(ctx, in.Capability)
 	if err != nil {
-		return description{}, told(p, err)
+		return description{}, explain(p, err)
 	}
 	return description{words(p), *one}, nil
 }
@@ -111,7 +111,7 @@ func stands(p place, st *client.Standing) standing {
 }
 
 func (g *guest) status(ctx context.Context, _ serverAt) (standing, error) {
-	return g.stood(g.host.Status(ctx, g.Agent))
+	return g.standingOf(g.host.Status(ctx, g.Agent))
 }
 
 // register registers the caller. One who is registered, and has not ended there, is told
@@ -125,7 +125,7 @@ func (c *Clients) register(ctx context.Context, call tools.Call, in registration
 	if g.Agent != "" {
 		st, err := g.again(ctx)
 		if err != nil || st != nil && st.Status != client.Pending {
-			return g.stood(st, err)
+			return g.standingOf(st, err)
 		}
 		waiting = st
 	}
@@ -147,7 +147,7 @@ func (c *Clients) register(ctx context.Context, call tools.Call, in registration
 		err = fault.New(fault.Format, "the server gives the agent no id")
 	}
 	if err != nil {
-		return standing{}, told(g.place, err)
+		return standing{}, explain(g.place, err)
 	}
 	if err := g.save(ctx, Record{Agent: st.AgentID, Nonce: g.Nonce}); err != nil {
 		return standing{}, err
@@ -155,10 +155,10 @@ func (c *Clients) register(ctx context.Context, call tools.Call, in registration
 	return stands(g.place, st), nil
 }
 
-// stood is what an agent is told of an answer.
-func (g *guest) stood(st *client.Standing, err error) (standing, error) {
+// standingOf is what an agent is told of an answer.
+func (g *guest) standingOf(st *client.Standing, err error) (standing, error) {
 	if err != nil {
-		return standing{}, told(g.place, err)
+		return standing{}, explain(g.place, err)
 	}
 	return stands(g.place, st), nil
 }
@@ -180,11 +180,11 @@ func (g *guest) again(ctx context.Context) (*client.Standing, error) {
 }
 
 func (g *guest) request(ctx context.Context, in escalation) (standing, error) {
-	return g.stood(g.agent().Request(ctx, &client.Escalation{Capabilities: in.Capabilities, Reason: in.Reason}))
+	return g.standingOf(g.agent().Request(ctx, &client.Escalation{Capabilities: in.Capabilities, Reason: in.Reason}))
 }
 
 func (g *guest) reactivate(ctx context.Context, _ serverAt) (standing, error) {
-	return g.stood(g.host.Reactivate(ctx, g.Agent))
+	return g.standingOf(g.host.Reactivate(ctx, g.Agent))
 }
 
 // rotate changes the key. The new one is kept before the server has it: where its answer
@@ -200,18 +200,18 @@ func (g *guest) rotate(ctx context.Context, _ serverAt) (standing, error) {
 	}
 	st, err := g.host.RotateAgent(ctx, g.Agent, client.Public(g.own(nonce)))
 	if _, refused := errors.AsType[*client.Refusal](err); refused {
-		return standing{}, errors.Join(told(g.place, err), g.save(ctx, was))
+		return standing{}, errors.Join(explain(g.place, err), g.save(ctx, was))
 	}
-	return g.stood(st, err)
+	return g.standingOf(st, err)
 }
 
 // revoke gives capabilities back, or ends the registration.
 func (g *guest) revoke(ctx context.Context, in ending) (standing, error) {
 	if in.Capabilities == nil {
-		return g.stood(g.host.Revoke(ctx, g.Agent))
+		return g.standingOf(g.host.Revoke(ctx, g.Agent))
 	}
 	if err := g.agent().RevokeCapability(ctx, in.Capabilities...); err != nil {
-		return standing{}, told(g.place, err)
+		return standing{}, explain(g.place, err)
 	}
-	return g.stood(g.host.Status(ctx, g.Agent))
+	return g.standingOf(g.host.Status(ctx, g.Agent))
 }

@@ -33,21 +33,21 @@ const (
 // Spec is what a person or an agent writes to define an agent. It is a form: a
 // field stands here once, with all that readers, editors and models learn of it.
 type Spec struct {
-	_            struct{}        `noun:"an agent" text:"true" example:"{'id': 'Carol', 'prompt': '…', 'tools': ['covia:read'], 'caps': [{'with': 'w/', 'can': 'crud/read'}]}"`
-	ID           string          `json:"id,omitempty" example:"Carol" pattern:"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$" jsonschema:"Name of the agent, kept at g/<id>."`
-	Description  string          `json:"description,omitempty" example:"Approves payments." jsonschema:"What the agent is for, as others are told."`
-	Model        string          `json:"model,omitempty" example:"default" jsonschema:"Name of a model under models. Default: default."`
-	Prompt       string          `json:"prompt,omitempty" example:"You approve payments." jsonschema:"Who the agent is and what it should do."`
-	Tools        []string        `json:"tools,omitempty" noun:"a tool" each:"its name" example:"['covia:read', 'json:*']" jsonschema:"Operations that the agent may ask for, within its capabilities: names (covia:read), all of an adapter (json:*), or orchestrations (o/pipeline)."`
-	Context      []ContextEntry  `json:"context,omitempty" example:"[{'path': 'w/docs/policy', 'label': 'Policy'}]" jsonschema:"Material that the agent has before it at each turn."`
-	Output       json.RawMessage `json:"output,omitempty" kind:"object" want:"a JSON Schema" example:"{'type': 'object'}" jsonschema:"JSON Schema of the agent's answers."`
-	Authority    string          `json:"authority,omitempty" enum:"caller|own" want:"caller (bounded by whoever asks) or own" example:"caller" jsonschema:"caller: what it does for another agent is bounded by that agent's capabilities too (default). own: it uses its own for whoever may ask."`
-	Identity     string          `json:"identity,omitempty" enum:"owner|own" want:"owner (it acts as its owner) or own (by a key of its own)" example:"own" jsonschema:"owner: it acts as its owner (default). own: it acts by a key and DID of its own, in a namespace of its own, and elsewhere by what is delegated to it."`
-	Caps         caps.Declared   `json:"caps,omitzero" example:"[{'with': 'w/', 'can': 'crud/read'}]" jsonschema:"What the agent may do. [] is nothing; left out, what its creator or its parent may; null is everything."`
-	Parent       string          `json:"parent,omitempty" example:"Dave" jsonschema:"The agent that this one has its authority from: it can do at most what the parent can at that moment."`
-	Ask          *bool           `json:"ask_for_capability,omitempty" example:"true" jsonschema:"true: what the agent's capabilities deny, its owner is asked for, for the task at hand alone. Default: false."`
-	Budgets      *Budgets        `json:"budgets,omitempty" form:"budgets" example:"{'run': {'calls': 20, 'money': 0.50}}" jsonschema:"What the agent's model calls may spend, and those of all that it has others do. What is left out has no limit."`
-	SuspendAfter *int            `json:"suspend_after,omitempty" min:"0" example:"3" jsonschema:"Turns that may fail one after another, for its model or an answer that does not fit output, before the agent is suspended; 0 is any number. Default: 3."`
+	_            struct{}         `noun:"an agent" text:"true" example:"{'id': 'Carol', 'prompt': '…', 'tools': ['covia:read'], 'caps': [{'with': 'w/', 'can': 'crud/read'}]}"`
+	ID           string           `json:"id,omitempty" example:"Carol" pattern:"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$" jsonschema:"Name of the agent, kept at g/<id>."`
+	Description  string           `json:"description,omitempty" example:"Approves payments." jsonschema:"What the agent is for, as others are told."`
+	Model        string           `json:"model,omitempty" example:"default" jsonschema:"Name of a model under models. Default: default."`
+	Prompt       string           `json:"prompt,omitempty" example:"You approve payments." jsonschema:"Who the agent is and what it should do."`
+	Tools        []string         `json:"tools,omitempty" noun:"a tool" each:"its name" example:"['covia:read', 'json:*']" jsonschema:"Operations that the agent may ask for, within its capabilities: names (covia:read), all of an adapter (json:*), or orchestrations (o/pipeline)."`
+	Context      []ContextEntry   `json:"context,omitempty" example:"[{'path': 'w/docs/policy', 'label': 'Policy'}]" jsonschema:"Material that the agent has before it at each turn."`
+	Output       json.RawMessage  `json:"output,omitempty" kind:"object" want:"a JSON Schema" example:"{'type': 'object'}" jsonschema:"JSON Schema of the agent's answers."`
+	Authority    string           `json:"authority,omitempty" enum:"caller|own" want:"caller (bounded by whoever asks) or own" example:"caller" jsonschema:"caller: what it does for another agent is bounded by that agent's capabilities too (default). own: it uses its own for whoever may ask."`
+	Identity     string           `json:"identity,omitempty" enum:"owner|own" want:"owner (it acts as its owner) or own (by a key of its own)" example:"own" jsonschema:"owner: it acts as its owner (default). own: it acts by a key and DID of its own, in a namespace of its own, and elsewhere by what is delegated to it."`
+	Caps         caps.Declaration `json:"caps,omitzero" example:"[{'with': 'w/', 'can': 'crud/read'}]" jsonschema:"What the agent may do. [] is nothing; left out, what its creator or its parent may; null is everything."`
+	Parent       string           `json:"parent,omitempty" example:"Dave" jsonschema:"The agent that this one has its authority from: it can do at most what the parent can at that moment."`
+	Ask          *bool            `json:"ask_for_capability,omitempty" example:"true" jsonschema:"true: what the agent's capabilities deny, its owner is asked for, for the task at hand alone. Default: false."`
+	Budgets      *Budgets         `json:"budgets,omitempty" form:"budgets" example:"{'run': {'calls': 20, 'money': 0.50}}" jsonschema:"What the agent's model calls may spend, and those of all that it has others do. What is left out has no limit."`
+	SuspendAfter *int             `json:"suspend_after,omitempty" min:"0" example:"3" jsonschema:"Turns that may fail one after another, for its model or an answer that does not fit output, before the agent is suspended; 0 is any number. Default: 3."`
 }
 
 // Whom an agent acts as.
@@ -141,9 +141,9 @@ func (s *Spec) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// MaxFailing is how many turns may fail one after another before the agent is
+// MaxFailures is how many turns may fail one after another before the agent is
 // suspended; 0 is any number.
-func (s *Spec) MaxFailing() int {
+func (s *Spec) MaxFailures() int {
 	if s.SuspendAfter == nil {
 		return 3
 	}

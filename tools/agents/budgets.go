@@ -22,8 +22,8 @@ type Budget struct {
 
 var budgetNames = []string{"run", "session", "agent"}
 
-// Named returns the budget that is called run, session or agent; otherwise nil.
-func (b *Budgets) Named(name string) *spend.Limits {
+// Find returns the budget that is called run, session or agent; otherwise nil.
+func (b *Budgets) Find(name string) *spend.Limits {
 	switch name {
 	case "run":
 		return &b.Run
@@ -45,7 +45,7 @@ func (b *Budgets) Looser(old *Budgets) string {
 		b = new(Budgets)
 	}
 	for _, name := range budgetNames {
-		if kind := b.Named(name).Looser(*old.Named(name)); kind != "" {
+		if kind := b.Find(name).Looser(*old.Find(name)); kind != "" {
 			return name + "." + kind
 		}
 	}

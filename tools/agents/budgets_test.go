@@ -77,7 +77,7 @@ func drawBudgets(t *rapid.T, label string) *Budgets {
 	limit := rapid.Int64Range(0, 3)
 	b := new(Budgets)
 	for _, name := range budgetNames {
-		*b.Named(name) = spend.Limits{Calls: limit.Draw(t, label+"."+name), Tokens: limit.Draw(t, label), Money: spend.Money(limit.Draw(t, label))}
+		*b.Find(name) = spend.Limits{Calls: limit.Draw(t, label+"."+name), Tokens: limit.Draw(t, label), Money: spend.Money(limit.Draw(t, label))}
 	}
 	return b
 }
@@ -88,7 +88,7 @@ func TestLooserMeansThatMoreIsAdmitted(t *testing.T) {
 		if b == nil {
 			return true
 		}
-		l := b.Named(name)
+		l := b.Find(name)
 		return (l.Calls == 0 || spent.Calls < l.Calls) && (l.Tokens == 0 || spent.Tokens < l.Tokens) && (l.Money == 0 || spent.Money < l.Money)
 	}
 	rapid.Check(t, func(t *rapid.T) {

@@ -49,10 +49,10 @@ func (in Chat) checkClient() error {
 		if t.Name == "" || len(t.Name) > maxClientName || strings.Trim(t.Name, clientSigns) != "" {
 			return fmt.Errorf("tools[%d].name is %.80q: give 1 to %d letters, digits, '_' or '-'", i, t.Name, maxClientName)
 		}
-		if seen[Folded(t.Name)] {
+		if seen[Fold(t.Name)] {
 			return fmt.Errorf("tools[%d].name is %q, as another's: names differ by more than case, '_' and '-'", i, t.Name)
 		}
-		seen[Folded(t.Name)] = true
+		seen[Fold(t.Name)] = true
 		if len(t.Parameters) > 0 && tools.CheckObject(t.Parameters) != nil {
 			return fmt.Errorf("tools[%d].parameters is no object: give a JSON Schema", i)
 		}
@@ -60,7 +60,7 @@ func (in Chat) checkClient() error {
 	return nil
 }
 
-// Folded is a tool's name without what a reader overlooks: two that fold to one are one.
-func Folded(name string) string {
+// Fold returns a tool's name without what a reader overlooks: two that fold to one are one.
+func Fold(name string) string {
 	return strings.ReplaceAll(strings.ToLower(name), "-", "_")
 }

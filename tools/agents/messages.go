@@ -10,12 +10,12 @@ import (
 	"usher/tools/spend"
 )
 
-// Named names an agent.
-type Named struct {
+// Ref names an agent.
+type Ref struct {
 	AgentID string `json:"agentId"`
 }
 
-func (in Named) id() string { return in.AgentID }
+func (in Ref) id() string { return in.AgentID }
 
 // Create asks for a new agent.
 type Create struct {
@@ -24,7 +24,7 @@ type Create struct {
 	Overwrite bool   `json:"overwrite,omitempty" jsonschema:"replace an agent that has this id"`
 }
 
-func (in Create) needs() []caps.Request { return configured("agent/create", in.AgentID, &in.Config) }
+func (in Create) needs() []caps.Request { return configNeeds("agent/create", in.AgentID, &in.Config) }
 
 // Fork asks for a copy of an agent.
 type Fork struct {
@@ -36,11 +36,11 @@ type Fork struct {
 }
 
 func (in Fork) needs() []caps.Request {
-	return append([]caps.Request{on("agent/fork", "sourceId", in.SourceID)}, configured("agent/fork", in.AgentID, &in.Config)...)
+	return append([]caps.Request{on("agent/fork", "sourceId", in.SourceID)}, configNeeds("agent/fork", in.AgentID, &in.Config)...)
 }
 
-// Created answers [Create] and [Fork].
-type Created struct {
+// CreateResult answers [Create] and [Fork].
+type CreateResult struct {
 	AgentID    string `json:"agentId"`
 	Status     string `json:"status"`
 	Created    bool   `json:"created"`
@@ -54,7 +54,7 @@ type Update struct {
 	Config  Spec   `json:"config,omitzero" jsonschema:"the fields to replace"`
 }
 
-func (in Update) needs() []caps.Request { return configured("agent/update", in.AgentID, &in.Config) }
+func (in Update) needs() []caps.Request { return configNeeds("agent/update", in.AgentID, &in.Config) }
 
 // State answers agent:update, suspend and resume.
 type State struct {
@@ -70,8 +70,8 @@ type Delete struct {
 
 func (in Delete) id() string { return in.AgentID }
 
-// Deleted answers [Delete].
-type Deleted struct {
+// DeleteResult answers [Delete].
+type DeleteResult struct {
 	AgentID string `json:"agentId"`
 	Status  string `json:"status"`
 	Removed bool   `json:"removed"`
@@ -116,8 +116,8 @@ func (in Adopt) Program() (r caps.Resource, err error) {
 	return r, nil
 }
 
-// Adopted answers [Adopt].
-type Adopted struct {
+// AdoptResult answers [Adopt].
+type AdoptResult struct {
 	AgentID string `json:"agentId,omitempty"`
 	Path    string `json:"path,omitempty"`
 	Adopted bool   `json:"adopted"`
@@ -125,25 +125,25 @@ type Adopted struct {
 
 // Info answers agent:info.
 type Info struct {
-	AgentID  string       `json:"agentId"`
-	Status   string       `json:"status"`
-	DID      string       `json:"did"` // whom it acts as
-	Config   Spec         `json:"config"`
-	Caps     caps.Set     `json:"effectiveCaps"` // after every creator above it; null is unrestricted
-	Creators []string     `json:"creators,omitempty"`
-	Failing  *Failing     `json:"failing,omitempty"` // its last turns, where they failed
-	Lost     []Giver      `json:"lost,omitempty"`    // those above it that give nothing now: with one of them it may do nothing
-	Budgets  []Budget     `json:"budgets,omitempty"` // that bind it: its own, and those of the agents above it
-	Spent    spend.Amount `json:"spent"`             // since it was made
-	Sessions int          `json:"sessions"`
-	Inbox    int          `json:"inbox"`
-	Created  int64        `json:"created"` // ms
-	Updated  int64        `json:"updated"` // ms
+	AgentID  string         `json:"agentId"`
+	Status   string         `json:"status"`
+	DID      string         `json:"did"` // whom it acts as
+	Config   Spec           `json:"config"`
+	Caps     caps.Set       `json:"effectiveCaps"` // after every creator above it; null is unrestricted
+	Creators []string       `json:"creators,omitempty"`
+	Failing  *FailureStreak `json:"failing,omitempty"` // its last turns, where they failed
+	Lost     []Giver        `json:"lost,omitempty"`    // those above it that give nothing now: with one of them it may do nothing
+	Budgets  []Budget       `json:"budgets,omitempty"` // that bind it: its own, and those of the agents above it
+	Spent    spend.Amount   `json:"spent"`             // since it was made
+	Sessions int            `json:"sessions"`
+	Inbox    int            `json:"inbox"`
+	Created  int64          `json:"created"` // ms
+	Updated  int64          `json:"updated"` // ms
 }
 
-// Failing is why the last turns of an agent failed, one after another: for its model, or
+// FailureStreak is why the last turns of an agent failed, one after another: for its model, or
 // for answers that did not fit. So many as its suspend_after says suspend it.
-type Failing struct {
+type FailureStreak struct {
 	Turns int    `json:"turns"`
 	Since int64  `json:"since"` // ms: the first of them
 	Error string `json:"error"` // of the last
@@ -252,8 +252,8 @@ func (in Message) needs() []caps.Request {
 	return []caps.Request{on("agent/message", "agentId", in.AgentID)}
 }
 
-// Delivered answers [Message].
-type Delivered struct {
+// MessageResult answers [Message].
+type MessageResult struct {
 	AgentID   string `json:"agentId"`
 	SessionID string `json:"sessionId"`
 	Delivered bool   `json:"delivered"`

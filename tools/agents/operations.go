@@ -13,23 +13,23 @@ import (
 // Service is what the operations do in a venue. Every method acts in the
 // namespace of call.Owner() alone.
 type Service interface {
-	Create(ctx context.Context, call tools.Call, in Create) (Created, error)
-	Fork(ctx context.Context, call tools.Call, in Fork) (Created, error)
+	Create(ctx context.Context, call tools.Call, in Create) (CreateResult, error)
+	Fork(ctx context.Context, call tools.Call, in Fork) (CreateResult, error)
 	Update(ctx context.Context, call tools.Call, in Update) (State, error)
-	Delete(ctx context.Context, call tools.Call, in Delete) (Deleted, error)
-	Suspend(ctx context.Context, call tools.Call, in Named) (State, error)
-	Resume(ctx context.Context, call tools.Call, in Named) (State, error)
+	Delete(ctx context.Context, call tools.Call, in Delete) (DeleteResult, error)
+	Suspend(ctx context.Context, call tools.Call, in Ref) (State, error)
+	Resume(ctx context.Context, call tools.Call, in Ref) (State, error)
 	// Adopt puts an agent that others created, or a program that others wrote,
 	// below its owner. Only the owner in person may.
-	Adopt(ctx context.Context, call tools.Call, in Adopt) (Adopted, error)
-	Info(ctx context.Context, call tools.Call, in Named) (Info, error)
+	Adopt(ctx context.Context, call tools.Call, in Adopt) (AdoptResult, error)
+	Info(ctx context.Context, call tools.Call, in Ref) (Info, error)
 	// List returns one page of the agents in the order of their ids.
 	List(ctx context.Context, call tools.Call, in Query) (Listing, error)
 	Request(ctx context.Context, call tools.Call, in Request) (Answer, error)
-	Message(ctx context.Context, call tools.Call, in Message) (Delivered, error)
-	Chat(ctx context.Context, call tools.Call, in Chat) (Said, error)
-	Trigger(ctx context.Context, call tools.Call, in Trigger) (Triggered, error)
-	Context(ctx context.Context, call tools.Call, in Named) (Context, error)
+	Message(ctx context.Context, call tools.Call, in Message) (MessageResult, error)
+	Chat(ctx context.Context, call tools.Call, in Chat) (ChatResult, error)
+	Trigger(ctx context.Context, call tools.Call, in Trigger) (TriggerResult, error)
+	Context(ctx context.Context, call tools.Call, in Ref) (Context, error)
 	CancelTask(ctx context.Context, call tools.Call, in TaskID) (TaskState, error)
 }
 
@@ -45,17 +45,17 @@ func Operations(s Service) []*tools.Operation {
 		tools.New("agent:delete", "End an agent; with remove, its record too.",
 			one[Delete]("agent/delete"), s.Delete, within("agent/delete"), tools.Idempotent(), tools.Exclusive()),
 		tools.New("agent:suspend", "Suspend an agent: it takes no work until it is resumed.",
-			one[Named]("agent/manage"), s.Suspend, within("agent/manage"), tools.Idempotent(), tools.Exclusive()),
+			one[Ref]("agent/manage"), s.Suspend, within("agent/manage"), tools.Idempotent(), tools.Exclusive()),
 		tools.New("agent:resume", "Resume a suspended agent.",
-			one[Named]("agent/manage"), s.Resume, within("agent/manage"), tools.Idempotent(), tools.Exclusive()),
+			one[Ref]("agent/manage"), s.Resume, within("agent/manage"), tools.Idempotent(), tools.Exclusive()),
 		tools.New("agent:adopt", "Put an agent that others created, or a program below o/ that others wrote, below its owner, so that it works when they are suspended or ended. Only the owner in person may.",
 			Adopt.needs, s.Adopt, tools.Within(caps.ScopeUnder("agent/manage", "g", 1, 1), caps.ScopeUnder("crud/write", "o", 1, 0)), tools.Idempotent(), tools.Exclusive()),
 		tools.New("agent:info", "Show an agent: status, config and effective capabilities.",
-			one[Named]("agent/read"), s.Info, within("agent/read"), tools.ReadOnly()),
+			one[Ref]("agent/read"), s.Info, within("agent/read"), tools.ReadOnly()),
 		tools.New("agent:list", "List the agents, a page at a time: where a cursor is returned, there are more.",
 			Query.needs, s.List, tools.Within(caps.ScopeExactly("agent/read", "g")), tools.ReadOnly()),
 		tools.New("agent:request", "Give an agent a task and wait for its answer.",
-			Request.needs, s.Request, within("agent/request"), tools.InLane(sessionLane), tools.Keyed()),
+			Request.needs, s.Request, within("agent/request"), tools.InLane(sessionLane), tools.WithKey()),
 		tools.New("agent:message", "Leave a message for an agent. It hears it at its next turn.",
 			Message.needs, s.Message, within("agent/message")),
 	}, tasks(s)...)
@@ -80,9 +80,9 @@ func on(can, field, id string) caps.Request {
 	return caps.Need(can, "g/"+id)
 }
 
-// configured are the needs of a call that writes a config: the ability on the
+// configNeeds are the needs of a call that writes a config: the ability on the
 // agent, everything that the config hands on, and what the parent has to say.
-func configured(can, id string, config *Spec) []caps.Request {
+func configNeeds(can, id string, config *Spec) []caps.Request {
 	base := on(can, "agentId", id)
 	if base.Err() != nil {
 		return []caps.Request{base}
@@ -94,7 +94,7 @@ func configured(can, id string, config *Spec) []caps.Request {
 	if set, given := config.Caps.Set(); given {
 		for c := range set.All() {
 			if !c.Denies() { // that takes nothing
-				needs = append(needs, caps.NeedHeld(c))
+				needs = append(needs, caps.NeedHolding(c))
 			}
 		}
 	}

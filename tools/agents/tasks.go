@@ -60,8 +60,8 @@ func (in Chat) needs() []caps.Request {
 	return []caps.Request{on("agent/message", "agentId", in.AgentID)}
 }
 
-// Said answers [Chat].
-type Said struct {
+// ChatResult answers [Chat].
+type ChatResult struct {
 	AgentID   string          `json:"agentId"`
 	SessionID string          `json:"sessionId"`
 	Response  json.RawMessage `json:"response"`
@@ -85,8 +85,8 @@ func (in Trigger) needs() []caps.Request {
 	return []caps.Request{on("agent/manage", "agentId", in.AgentID)}
 }
 
-// Triggered answers [Trigger]: how things stand, and never what the agent said.
-type Triggered struct {
+// TriggerResult answers [Trigger]: how things stand, and never what the agent said.
+type TriggerResult struct {
 	AgentID   string `json:"agentId"`
 	SessionID string `json:"sessionId"`
 	ID        string `json:"id,omitempty"`     // of the turn; empty where none began
@@ -95,13 +95,13 @@ type Triggered struct {
 
 // Context answers agent:context.
 type Context struct {
-	AgentID string    `json:"agentId"`
-	System  string    `json:"system"` // the system message
-	Tools   []Offered `json:"tools"`
+	AgentID string     `json:"agentId"`
+	System  string     `json:"system"` // the system message
+	Tools   []ToolView `json:"tools"`
 }
 
-// Offered is a tool that a model is offered.
-type Offered struct {
+// ToolView is a tool that a model is offered.
+type ToolView struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description"`
 	Input       json.RawMessage `json:"input"` // JSON Schema
@@ -150,11 +150,11 @@ func Waits(raw json.RawMessage) (bounded bool, most time.Duration, err error) {
 func tasks(s Service) []*tools.Operation {
 	return []*tools.Operation{
 		tools.New("agent:chat", "Say something to an agent and wait for its answer. A session takes one at a time.",
-			Chat.needs, s.Chat, within("agent/message"), tools.InLane(sessionLane), tools.Keyed()),
+			Chat.needs, s.Chat, within("agent/message"), tools.InLane(sessionLane), tools.WithKey()),
 		tools.New("agent:trigger", "Have an agent take a turn on the messages that wait for it.",
-			Trigger.needs, s.Trigger, within("agent/manage"), tools.InLane(sessionLane), tools.Keyed()),
+			Trigger.needs, s.Trigger, within("agent/manage"), tools.InLane(sessionLane), tools.WithKey()),
 		tools.New("agent:context", "Show what an agent's model would be told now for you: its system message and tools.",
-			one[Named]("agent/read"), s.Context, within("agent/read"), tools.ReadOnly()),
+			one[Ref]("agent/read"), s.Context, within("agent/read"), tools.ReadOnly()),
 		tools.New("agent:cancelTask", "Cancel a task of an agent that has not ended.",
 			TaskID.needs, s.CancelTask, within("agent/manage"), tools.Idempotent(), tools.Exclusive()),
 		ending[completion](CompleteTask, "Complete the task that you were given, with its result. It ends your turn."),

@@ -75,7 +75,7 @@ func (a *Answer) Limits() (caps.Limits, error) {
 // whose namespace the resource is in.
 type Service interface {
 	List(ctx context.Context, call tools.Call, in Query) (Listing, error)
-	Show(ctx context.Context, call tools.Call, in Named) (Request, error)
+	Show(ctx context.Context, call tools.Call, in Ref) (Request, error)
 	Approve(ctx context.Context, call tools.Call, in Yes) (Request, error)
 	Deny(ctx context.Context, call tools.Call, in No) (Request, error)
 }
@@ -133,8 +133,8 @@ func (o Of) need(can caps.Ability, below ...string) caps.Request {
 	return caps.NeedOn(can, at)
 }
 
-// Named names a request.
-type Named struct {
+// Ref names a request.
+type Ref struct {
 	Of
 	ID string `json:"id" jsonschema:"the request's id"`
 }
@@ -181,7 +181,7 @@ func Operations(s Service) []*tools.Operation {
 				return []caps.Request{in.need("approval/read")}
 			}, s.List, tools.Within(caps.ScopeExactly("approval/read", "approvals"), caps.ScopeForeign("approval/read", "approvals", 0, 0)), tools.ReadOnly()),
 		tools.New("approval:show", "Look at a call that waits for a person.",
-			func(in Named) []caps.Request { return in.on("approval/read", in.ID) }, s.Show, within("approval/read"), tools.ReadOnly()),
+			func(in Ref) []caps.Request { return in.on("approval/read", in.ID) }, s.Show, within("approval/read"), tools.ReadOnly()),
 		tools.New("approval:approve", "Allow a call that waits, once. Only a person can.",
 			func(in Yes) []caps.Request {
 				_, err := in.Life()

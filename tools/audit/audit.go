@@ -20,7 +20,7 @@ import (
 type Service interface {
 	List(ctx context.Context, call tools.Call, q Query) (Listing, error)
 	// Prove returns the proof of a row that is the caller's.
-	Prove(ctx context.Context, call tools.Call, in Numbered) (Proof, error)
+	Prove(ctx context.Context, call tools.Call, in RowRef) (Proof, error)
 	// Checkpoint returns a checkpoint: over all rows, or the newest where many are asked for.
 	Checkpoint(ctx context.Context, call tools.Call, in Nothing) (Checkpoint, error)
 }
@@ -43,8 +43,8 @@ type Listing struct {
 	Cursor string            `json:"cursor,omitempty"` // of the next page; empty when nothing follows
 }
 
-// Numbered names a row.
-type Numbered struct {
+// RowRef names a row.
+type RowRef struct {
 	Row uint64 `json:"row" jsonschema:"the row's number, as audit:list has it (seq)"`
 }
 
@@ -79,7 +79,7 @@ func Operations(s Service) []*tools.Operation {
 				return need
 			}, s.List, within, tools.ReadOnly()),
 		tools.New("audit:prove", "Prove to others that a row of yours is in the audit ledger.",
-			func(in Numbered) []caps.Request {
+			func(in RowRef) []caps.Request {
 				if in.Row == 0 {
 					return []caps.Request{caps.Invalid(fmt.Errorf("row is 0: rows begin at 1, audit:list has their numbers"))}
 				}

@@ -39,12 +39,12 @@ func binary(kind string, data []byte, media string) Block {
 	return Block{"type": kind, "data": base64.StdEncoding.EncodeToString(data), "mimeType": media}
 }
 
-// Embedded is a resource of text, with its address.
-func Embedded(uri, media, text string) Block {
+// TextResource is a resource of text, with its address.
+func TextResource(uri, media, text string) Block {
 	return Block{"type": "resource", "resource": map[string]any{"uri": uri, "mimeType": media, "text": text}}
 }
 
-// EmbeddedBinary is any other resource.
-func EmbeddedBinary(uri, media string, data []byte) Block {
+// BinaryResource is any other resource.
+func BinaryResource(uri, media string, data []byte) Block {
 	return Block{"type": "resource", "resource": map[string]any{"uri": uri, "mimeType": media, "blob": base64.StdEncoding.EncodeToString(data)}}
 }

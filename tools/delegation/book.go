@@ -12,22 +12,22 @@ import (
 	"usher/ucan"
 )
 
-// Revoked answers ucan:revoke.
-type Revoked struct {
+// RevokeResult answers ucan:revoke.
+type RevokeResult struct {
 	CID     ucan.CID `json:"cid"`
 	Revoked bool     `json:"revoked"` // false where the token is not known here
 	Note    string   `json:"note,omitempty"`
 }
 
-func (d *Desk) revoke(ctx context.Context, call tools.Call, in tokenInput) (out Revoked, err error) {
-	token, err := d.known(ctx, in.CID)
+func (d *Desk) revoke(ctx context.Context, call tools.Call, in tokenInput) (out RevokeResult, err error) {
+	token, err := d.find(ctx, in.CID)
 	if err == nil {
-		err = d.bounded(ctx, call, canRevoke, token)
+		err = d.checkReach(ctx, call, canRevoke, token)
 	}
 	if err != nil {
 		return out, err
 	}
-	out = Revoked{CID: in.CID, Revoked: token != nil}
+	out = RevokeResult{CID: in.CID, Revoked: token != nil}
 	if token == nil {
 		out.Note = "no token of this name is known here: the revocation counts from when one comes, if you stand in its chain"
 	}
@@ -61,7 +61,7 @@ func (d *Desk) list(ctx context.Context, call tools.Call, in listInput) (Tokens,
 				continue
 			}
 			if err == nil {
-				err = d.bounded(ctx, call, canRead, l)
+				err = d.checkReach(ctx, call, canRead, l)
 			}
 			if _, denied := errors.AsType[*caps.Denial](err); denied {
 				continue

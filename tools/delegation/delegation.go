@@ -118,7 +118,7 @@ func op[In, Out any](name, description, can string, run func(context.Context, to
 func handOn(list []caps.Capability) []caps.Request {
 	needs := []caps.Request{caps.NeedAbility(canDelegate)}
 	for _, c := range list {
-		needs = append(needs, caps.NeedHeld(c))
+		needs = append(needs, caps.NeedHolding(c))
 	}
 	return needs
 }
@@ -128,9 +128,9 @@ type tokenInput struct {
 	CID ucan.CID `json:"cid" jsonschema:"the token"`
 }
 
-// bounded refuses a call whose capabilities do not reach to all that a token gives.
+// checkReach refuses a call whose capabilities do not reach to all that a token gives.
 // One that is not known, nil, can say anything, and needs the whole namespace.
-func (d *Desk) bounded(ctx context.Context, call tools.Call, ability caps.Ability, token *ucan.Link) error {
+func (d *Desk) checkReach(ctx context.Context, call tools.Call, ability caps.Ability, token *ucan.Link) error {
 	root, _ := caps.ParseResource("")
 	needs := []caps.Request{caps.NeedOn(ability, root)}
 	if token != nil {
@@ -153,8 +153,8 @@ func (d *Desk) bounded(ctx context.Context, call tools.Call, ability caps.Abilit
 	return nil
 }
 
-// known returns a token, nil for one that is not stored.
-func (d *Desk) known(ctx context.Context, c ucan.CID) (*ucan.Link, error) {
+// find returns a token, nil for one that is not stored.
+func (d *Desk) find(ctx context.Context, c ucan.CID) (*ucan.Link, error) {
 	l, err := d.Verifier.Store.Get(ctx, c)
 	if errors.Is(err, ucan.ErrMissingProof) {
 		return nil, nil

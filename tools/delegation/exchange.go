@@ -33,8 +33,8 @@ type importInput struct {
 	Tokens []string `json:"tokens" jsonschema:"JWTs, or UCAN 1.0 delegations and revocations in multibase"`
 }
 
-// Imported answers ucan:import.
-type Imported struct {
+// ImportResult answers ucan:import.
+type ImportResult struct {
 	CIDs    []string `json:"cids"`              // of the tokens
 	Revoked []string `json:"revoked,omitempty"` // CIDs of the tokens that the revocations end
 	Aside   []aside  `json:"aside,omitempty"`
@@ -42,7 +42,7 @@ type Imported struct {
 
 // take puts revocations into effect, and stores tokens that carry authority now.
 // Others would only stand in the way when a chain is searched for.
-func (d *Desk) take(ctx context.Context, call tools.Call, in importInput) (out Imported, err error) {
+func (d *Desk) take(ctx context.Context, call tools.Call, in importInput) (out ImportResult, err error) {
 	items, err := read(in.Tokens)
 	if err != nil {
 		return out, err
@@ -51,11 +51,11 @@ func (d *Desk) take(ctx context.Context, call tools.Call, in importInput) (out I
 	if len(b.Links)+len(b.Revocations) == 0 {
 		return out, cmp.Or(b.First, errors.New("tokens is empty: give at least one"))
 	}
-	out = Imported{CIDs: []string{}, Aside: b.Aside}
+	out = ImportResult{CIDs: []string{}, Aside: b.Aside}
 	for _, r := range b.Revocations {
-		target, err := d.known(ctx, r.Target)
+		target, err := d.find(ctx, r.Target)
 		if err == nil {
-			err = d.bounded(ctx, call, canDelegate, target)
+			err = d.checkReach(ctx, call, canDelegate, target)
 		}
 		if err != nil {
 			return out, err
@@ -98,7 +98,7 @@ func (d *Desk) store(ctx context.Context, call tools.Call, links []*ucan.Link) (
 				_, err = d.chain(ctx, l, links)
 			}
 			if err == nil {
-				err = d.bounded(ctx, call, canDelegate, l)
+				err = d.checkReach(ctx, call, canDelegate, l)
 			}
 			if err == nil {
 				err = d.Verifier.Store.Put(ctx, l)
@@ -151,16 +151,16 @@ func (d *Desk) chain(ctx context.Context, l *ucan.Link, others []*ucan.Link) (ch
 	return chain, failed
 }
 
-// Exported answers ucan:export.
-type Exported struct {
+// ExportResult answers ucan:export.
+type ExportResult struct {
 	Tokens []string `json:"tokens"`
 }
 
 // export gives a token, with its chain and the revocations in it, to those whom it
 // concerns: who issued it, received it, owns what it gives, or has issued or
 // received another token of the chain.
-func (d *Desk) export(ctx context.Context, call tools.Call, in tokenInput) (out Exported, err error) {
-	token, err := d.known(ctx, in.CID)
+func (d *Desk) export(ctx context.Context, call tools.Call, in tokenInput) (out ExportResult, err error) {
+	token, err := d.find(ctx, in.CID)
 	if err != nil {
 		return out, err
 	}
@@ -173,7 +173,7 @@ func (d *Desk) export(ctx context.Context, call tools.Call, in tokenInput) (out 
 	if !slices.ContainsFunc(chain, func(l *ucan.Link) bool { return l.Issuer == me || l.Audience == me || speaksFor(l, me) }) {
 		return out, unknown
 	}
-	if err := d.bounded(ctx, call, canRead, token); err != nil {
+	if err := d.checkReach(ctx, call, canRead, token); err != nil {
 		return out, err
 	}
 	for _, l := range chain {

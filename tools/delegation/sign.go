@@ -18,8 +18,8 @@ type issueInput struct {
 	Exp          *int64            `json:"exp,omitempty" jsonschema:"when it ends, in seconds since 1970"`
 }
 
-// Issued answers ucan:issue.
-type Issued struct {
+// IssueResult answers ucan:issue.
+type IssueResult struct {
 	Token   string `json:"token"`
 	CID     string `json:"cid"`
 	Issuer  string `json:"issuer"`
@@ -46,23 +46,23 @@ func (in *issueInput) parse() (out ucan.Delegation, err error) {
 
 // issue signs with the venue's key. COG-13 limits it to the caller's own
 // namespace: the venue would root any other, too, and must not be talked into it.
-func (d *Desk) issue(ctx context.Context, call tools.Call, in issueInput) (Issued, error) {
+func (d *Desk) issue(ctx context.Context, call tools.Call, in issueInput) (IssueResult, error) {
 	what, err := in.parse()
 	if err != nil {
-		return Issued{}, err
+		return IssueResult{}, err
 	}
 	what.Owner = call.Owner()
 	for _, c := range what.Capabilities {
 		if did := c.Resource().In(what.Owner.String()).DID(); did != "" {
-			return Issued{}, fmt.Errorf("%s is not in your own namespace: hand it on with ucan:delegate", c)
+			return IssueResult{}, fmt.Errorf("%s is not in your own namespace: hand it on with ucan:delegate", c)
 		}
 	}
 	links, err := d.sign(ctx, call, d.Venue, what)
 	if err != nil {
-		return Issued{}, err
+		return IssueResult{}, err
 	}
 	t := Describe(links[0], true)
-	return Issued{Token: t.Token, CID: t.CID, Issuer: t.Issuer, Expires: t.Expires}, nil
+	return IssueResult{Token: t.Token, CID: t.CID, Issuer: t.Issuer, Expires: t.Expires}, nil
 }
 
 type delegateInput struct {

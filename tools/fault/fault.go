@@ -1,6 +1,6 @@
 // Package fault names what went wrong by codes, for models, programs, traces and
 // exit statuses: [Of] is the code of an error. A package makes its sentinels by
-// [New]; an error type of its own is a [Coded]. What a code is called at a face,
+// [New]; an error type of its own is a [Coder]. What a code is called at a face,
 // such as a status of HTTP, stands beside that face.
 package fault
 
@@ -73,19 +73,19 @@ func (c Code) Retryable() bool {
 	return false
 }
 
-// Coded is an error with a code.
-type Coded interface {
+// Coder is an error with a code.
+type Coder interface {
 	error
 	Code() Code
 }
 
-// Detailed is a [Coded] error with something to tell beside its text.
-type Detailed interface {
-	Coded
+// Detailer is a [Coder] error with something to tell beside its text.
+type Detailer interface {
+	Coder
 	Details() any // as JSON
 }
 
-// Of is the code of an error: that of a denial in it, or of the outermost [Coded]
+// Of is the code of an error: that of a denial in it, or of the outermost [Coder]
 // one. It is "" for none, and [Failed] for an error that nobody gave a code.
 func Of(err error) Code {
 	if err == nil {
@@ -94,7 +94,7 @@ func Of(err error) Code {
 	if _, denied := errors.AsType[*caps.Denial](err); denied {
 		return Denied
 	}
-	if coded, ok := errors.AsType[Coded](err); ok {
+	if coded, ok := errors.AsType[Coder](err); ok {
 		return coded.Code()
 	}
 	switch {

@@ -70,16 +70,16 @@ func (s spot) of(m member) spot {
 
 var (
 	rawType      = reflect.TypeFor[json.RawMessage]()
-	declaredType = reflect.TypeFor[caps.Declared]()
+	declaredType = reflect.TypeFor[caps.Declaration]()
 	durationType = reflect.TypeFor[time.Duration]()
 )
 
 // value reads n into v.
 func (d *decoder) value(n *Node, v reflect.Value, s spot) {
 	switch t := v.Type(); {
-	case d.leftOut(n, v, s):
+	case d.isLeftOut(n, v, s):
 	case t == declaredType:
-		d.declared(n, v, s)
+		d.declaration(n, v, s)
 	case t == rawType:
 		if s.tag.Get("kind") == "object" && n.Kind != Object {
 			d.wrong(n, s, Object.String())
@@ -128,10 +128,10 @@ func (d *decoder) value(n *Node, v reflect.Value, s spot) {
 	}
 }
 
-// leftOut reports whether a value of JSON stands for none, as models write what
+// isLeftOut reports whether a value of JSON stands for none, as models write what
 // they leave out. Capabilities are never left out like that, nor are limits: a
 // null there could be meant as none or as no bound.
-func (d *decoder) leftOut(n *Node, v reflect.Value, s spot) bool {
+func (d *decoder) isLeftOut(n *Node, v reflect.Value, s spot) bool {
 	if d.style != JSON || v.Type() == declaredType || v.Type() == rawType || s.tag.Get("empty") != "" {
 		return false
 	}
@@ -193,7 +193,7 @@ func (d *decoder) object(n *Node, v reflect.Value, s spot) {
 	}
 	if c, ok := v.Addr().Interface().(Checker); ok && len(d.faults) == before {
 		if err := c.Check(); err != nil {
-			d.checked(n, s.path, err)
+			d.check(n, s.path, err)
 		}
 	}
 }
@@ -343,9 +343,9 @@ func (d *decoder) entries(n *Node, v reflect.Value, s spot) {
 	v.Set(out)
 }
 
-// declared reads capabilities: absent, null and a list are three things. The
+// declaration reads capabilities: absent, null and a list are three things. The
 // entries are read one by one, so that a fault is shown where it stands.
-func (d *decoder) declared(n *Node, v reflect.Value, s spot) {
+func (d *decoder) declaration(n *Node, v reflect.Value, s spot) {
 	before := len(d.faults)
 	switch n.Kind {
 	case Null:

@@ -133,11 +133,11 @@ func (d *decoder) example(tag string) string {
 	return strings.ReplaceAll(tag, "'", `"`)
 }
 
-// checked reports what a form says of itself.
-func (d *decoder) checked(n *Node, path string, err error) {
+// check reports what a form says of itself.
+func (d *decoder) check(n *Node, path string, err error) {
 	if many, ok := err.(interface{ Unwrap() []error }); ok {
 		for _, one := range many.Unwrap() {
-			d.checked(n, path, one)
+			d.check(n, path, one)
 		}
 		return
 	}

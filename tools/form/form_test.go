@@ -34,7 +34,7 @@ type house struct {
 	Any    json.RawMessage   `json:"any,omitempty"`
 	Owner  *room             `json:"owner,omitempty"`
 	Keys   map[string]string `json:"keys,omitempty" noun:"key" example:"{'front': 'hall'}"`
-	Caps   caps.Declared     `json:"caps,omitzero" example:"[{'with': 'w/', 'can': 'crud/read'}]"`
+	Caps   caps.Declaration  `json:"caps,omitzero" example:"[{'with': 'w/', 'can': 'crud/read'}]"`
 }
 
 type room struct {
@@ -52,7 +52,7 @@ func (r *room) Check() error {
 }
 
 var compared = cmp.Options{
-	cmp.Comparer(func(a, b caps.Declared) bool {
+	cmp.Comparer(func(a, b caps.Declaration) bool {
 		x, okX := a.Set()
 		y, okY := b.Set()
 		return a.Present() == b.Present() && a.IsNull() == b.IsNull() && okX == okY && x.String() == y.String()

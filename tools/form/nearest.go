@@ -14,9 +14,9 @@ func Nearest(name string, known []string) string {
 	for _, k := range known {
 		if lower := strings.ToLower(k); len(lower) == len(name) {
 			if letters == "" {
-				letters = sorted(name)
+				letters = sortLetters(name)
 			}
-			if sorted(lower) == letters {
+			if sortLetters(lower) == letters {
 				return k
 			}
 		}
@@ -35,16 +35,16 @@ func Nearest(name string, known []string) string {
 	return best
 }
 
-// Meant asks whether the known name closest to name was meant; it is empty when
+// Suggest asks whether the known name closest to name was meant; it is empty when
 // none is close.
-func Meant(name string, known []string) string {
+func Suggest(name string, known []string) string {
 	if near := Nearest(name, known); near != "" {
 		return "did you mean " + near + "?"
 	}
 	return ""
 }
 
-func sorted(s string) string {
+func sortLetters(s string) string {
 	b := []byte(s)
 	slices.Sort(b)
 	return string(b)

@@ -79,7 +79,7 @@ func Operations(jobs Jobs) []*tools.Operation {
 			func(ctx context.Context, call tools.Call, in resultInput) (json.RawMessage, error) {
 				return jobs.Result(ctx, call, in.ID, time.Duration(in.Timeout)*time.Millisecond)
 			}, job, tools.ReadOnly()),
-	}, managing(jobs)...)
+	}, manageOps(jobs)...)
 }
 
 // starts is an operation that starts the one that its input names.
@@ -87,7 +87,7 @@ func starts[Out any](name, description string, run func(context.Context, tools.C
 	return tools.New(name, description, runInput.needs,
 		func(ctx context.Context, call tools.Call, in runInput) (Out, error) {
 			return run(ctx, call, in.Operation, in.object())
-		}, tools.Within(caps.ScopeAbility("invoke")), tools.Undigested(), tools.Keyed(), tools.Starting(inside))
+		}, tools.Within(caps.ScopeAbility("invoke")), tools.WithoutDigest(), tools.WithKey(), tools.WithStarts(inside))
 }
 
 type runInput struct {

@@ -24,7 +24,7 @@ type Manager interface {
 	Resume(ctx context.Context, call tools.Call, id string) (Status, error)
 	// Outcome notes what the owner in person says of a call of a job whose effect is
 	// unknown, once.
-	Outcome(ctx context.Context, call tools.Call, in Outcome) (Said, error)
+	Outcome(ctx context.Context, call tools.Call, in Outcome) (OutcomeResult, error)
 }
 
 // Outcome is what a person says of a call whose effect is unknown.
@@ -43,8 +43,8 @@ func (in Outcome) needs() []caps.Request {
 	return statusInput{in.ID, in.Venue}.need(manage)
 }
 
-// Said answers [Outcome].
-type Said struct {
+// OutcomeResult answers [Outcome].
+type OutcomeResult struct {
 	ID      string `json:"id"`
 	Call    string `json:"call"`
 	Outcome string `json:"outcome"`
@@ -116,8 +116,8 @@ func (in pauseInput) needs() []caps.Request {
 // on data has it, so that who may read and write everything stops nobody's work.
 const manage = "job/manage"
 
-// managing returns grid:jobList, jobCancel, jobPause, jobResume and jobOutcome.
-func managing(jobs Manager) []*tools.Operation {
+// manageOps returns grid:jobList, jobCancel, jobPause, jobResume and jobOutcome.
+func manageOps(jobs Manager) []*tools.Operation {
 	job := tools.Within(caps.ScopeUnder(manage, "j", 1, 1))
 	change := func(f func(context.Context, tools.Call, string) (Status, error)) func(context.Context, tools.Call, statusInput) (Status, error) {
 		return func(ctx context.Context, call tools.Call, in statusInput) (Status, error) { return f(ctx, call, in.ID) }

@@ -23,28 +23,28 @@ func New() *Locks {
 	return l
 }
 
-// Held is a lock that somebody has. The zero value is none.
-type Held struct{ lock chan struct{} }
+// Hold is a lock that somebody has. The zero value is none.
+type Hold struct{ lock chan struct{} }
 
 // Lock waits until nobody else has the lock of a key, the longest waiting first, and says whether
 // somebody had it. Where ctx ends first, it returns why.
-func (l *Locks) Lock(ctx context.Context, key string) (held Held, waited bool, err error) {
+func (l *Locks) Lock(ctx context.Context, key string) (held Hold, waited bool, err error) {
 	lock := l.locks[maphash.String(l.seed, key)%uint64(len(l.locks))]
 	select {
 	case lock <- struct{}{}:
-		return Held{lock}, false, nil
+		return Hold{lock}, false, nil
 	default:
 	}
 	select {
 	case lock <- struct{}{}:
-		return Held{lock}, true, nil
+		return Hold{lock}, true, nil
 	case <-ctx.Done():
-		return Held{}, true, context.Cause(ctx)
+		return Hold{}, true, context.Cause(ctx)
 	}
 }
 
 // Unlock lets the next one go on.
-func (h Held) Unlock() {
+func (h Hold) Unlock() {
 	if h.lock != nil {
 		<-h.lock
 	}

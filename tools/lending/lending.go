@@ -59,8 +59,8 @@ type Revoke struct {
 	RevocationID string `json:"revocationId"`
 }
 
-// Revoked answers [Revoke].
-type Revoked struct {
+// RevokeResult answers [Revoke].
+type RevokeResult struct {
 	RevocationID string `json:"revocationId"`
 	Revoked      bool   `json:"revoked"`
 }
@@ -132,7 +132,7 @@ type Capabilities struct {
 type Service interface {
 	Request(ctx context.Context, call tools.Call, in Request) (Capabilities, error)
 	Attenuate(ctx context.Context, call tools.Call, in Attenuate) (Capabilities, error)
-	Revoke(ctx context.Context, call tools.Call, in Revoke) (Revoked, error)
+	Revoke(ctx context.Context, call tools.Call, in Revoke) (RevokeResult, error)
 	List(ctx context.Context, call tools.Call, in List) (Capabilities, error)
 	Use(ctx context.Context, call tools.Call, in Use) (json.RawMessage, error)
 	Ambient(ctx context.Context, call tools.Call, in Ambient) (json.RawMessage, error)
@@ -161,7 +161,7 @@ func (in Request) needs() []caps.Request {
 	case in.Query != nil && len(in.Query.Filter) > maxFilter:
 		return invalid("filter has %d fields, at most %d", len(in.Query.Filter), maxFilter)
 	}
-	return lent()
+	return requestNeed()
 }
 
 func (in Use) needs() []caps.Request {
@@ -181,7 +181,7 @@ const CanUse = "capability/use"
 // At is the resource that a handle is.
 func At(handle string) string { return "handles/" + handle }
 
-func lent() []caps.Request { return []caps.Request{caps.NeedAbility("capability/request")} }
+func requestNeed() []caps.Request { return []caps.Request{caps.NeedAbility("capability/request")} }
 
 func invalid(format string, args ...any) []caps.Request {
 	return []caps.Request{caps.Invalid(fmt.Errorf(format, args...))}
@@ -196,10 +196,10 @@ func Operations(s Service) []*tools.Operation {
 			if in.CapabilityID == "" {
 				return []caps.Request{caps.Invalid(errors.New("capabilityId is missing"))}
 			}
-			return lent()
+			return requestNeed()
 		}, s.Attenuate, within),
-		tools.New("capability:revoke", "End a capability that you were lent or have made, and all that was made of it.", func(Revoke) []caps.Request { return lent() }, s.Revoke, within, tools.Idempotent()),
-		tools.New("capability:list", "List the capabilities that you have.", func(List) []caps.Request { return lent() }, s.List, within, tools.ReadOnly()),
+		tools.New("capability:revoke", "End a capability that you were lent or have made, and all that was made of it.", func(Revoke) []caps.Request { return requestNeed() }, s.Revoke, within, tools.Idempotent()),
+		tools.New("capability:list", "List the capabilities that you have.", func(List) []caps.Request { return requestNeed() }, s.List, within, tools.ReadOnly()),
 		tools.New("capability:use", "Use what you were lent: a skill, on a thing by its handle.", Use.needs, s.Use, tools.Within(caps.ScopeUnder(CanUse, "handles", 1, 1)), tools.Exclusive()),
 		tools.New("capability:ambient", "Do without a capability what one is there for, as long as the venue allows it.", Ambient.needs, s.Ambient, tools.Within(caps.ScopeAbility("invoke"), caps.ScopeUnder("agent/request", "g", 1, 1)), tools.Exclusive()),
 	}

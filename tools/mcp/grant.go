@@ -81,15 +81,15 @@ type bearer struct {
 var _ auth.OAuthHandler = (*bearer)(nil)
 
 func newBearer(s *Server, o *Options) *bearer {
-	b := &bearer{server: s, opts: o, client: reach.Client(hinted{reach.Transport(tokenTime, s.OAuth.AllowPrivate || isHere(s.URL))})}
+	b := &bearer{server: s, opts: o, client: reach.Client(hintTransport{reach.Transport(tokenTime, s.OAuth.AllowPrivate || isHere(s.URL))})}
 	b.client.Timeout = tokenTime
 	return b
 }
 
-// hinted says what to do where an address is private.
-type hinted struct{ base *http.Transport }
+// hintTransport says what to do where an address is private.
+type hintTransport struct{ base *http.Transport }
 
-func (h hinted) RoundTrip(req *http.Request) (*http.Response, error) {
+func (h hintTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	res, err := h.base.RoundTrip(req)
 	if errors.Is(err, reach.ErrPrivate) {
 		return nil, fmt.Errorf("%s: %w: say allow_private under oauth where that is meant", req.URL.Host, err)
@@ -107,8 +107,8 @@ func isHere(address string) bool {
 	return u.Hostname() == "localhost" || err == nil && ip.Unmap().IsLoopback()
 }
 
-// granted is what is kept for the server; nil where nobody has signed in.
-func (b *bearer) granted(ctx context.Context) (*grant, error) {
+// currentGrant is what is kept for the server; nil where nobody has signed in.
+func (b *bearer) currentGrant(ctx context.Context) (*grant, error) {
 	if g := b.current.Load(); g != nil {
 		return g, nil
 	}
@@ -161,8 +161,8 @@ func (b *bearer) store(ctx context.Context, g *grant) (err error) {
 	return nil
 }
 
-// hidden are the texts that nobody is shown.
-func (b *bearer) hidden() []string {
+// secrets are the texts that nobody is shown.
+func (b *bearer) secrets() []string {
 	g := b.current.Load()
 	if g == nil {
 		return nil
@@ -172,7 +172,7 @@ func (b *bearer) hidden() []string {
 
 // TokenSource returns nil where nobody has signed in.
 func (b *bearer) TokenSource(ctx context.Context) (oauth2.TokenSource, error) {
-	g, err := b.granted(ctx)
+	g, err := b.currentGrant(ctx)
 	if g == nil || err != nil {
 		return nil, err
 	}
@@ -246,7 +246,7 @@ func (b *bearer) Authorize(ctx context.Context, req *http.Request, res *http.Res
 	if err != nil {
 		challenges = nil // what it wants is not understood
 	}
-	scopes, more := asked(challenges)
+	scopes, more := challengeScopes(challenges)
 	if res.StatusCode == http.StatusForbidden && !more {
 		return nil // it refuses this caller, whom it knows
 	}
@@ -280,9 +280,9 @@ func (b *bearer) mayRenew(g *grant) bool {
 	return true
 }
 
-// asked are the scopes that a challenge names, and whether those of the token are too few
+// challengeScopes are the scopes that a challenge names, and whether those of the token are too few
 // (RFC 6750, 3.1).
-func asked(challenges []oauthex.Challenge) (scopes []string, more bool) {
+func challengeScopes(challenges []oauthex.Challenge) (scopes []string, more bool) {
 	for _, c := range challenges {
 		if !strings.EqualFold(c.Scheme, "bearer") {
 			continue
@@ -290,11 +290,11 @@ func asked(challenges []oauthex.Challenge) (scopes []string, more bool) {
 		scopes = append(scopes, strings.Fields(c.Params["scope"])...)
 		more = more || c.Params["error"] == "insufficient_scope"
 	}
-	return wellFormed(scopes), more
+	return validScopes(scopes), more
 }
 
-// wellFormed are scopes without those that are none (RFC 6749, 3.3), each once.
-func wellFormed(scopes []string) (list []string) {
+// validScopes are scopes without those that are none (RFC 6749, 3.3), each once.
+func validScopes(scopes []string) (list []string) {
 	for _, s := range scopes {
 		odd := strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' || r == '"' || r == '\\' })
 		if s != "" && len(s) <= 200 && !odd && !slices.Contains(list, s) && len(list) < maxScopes {

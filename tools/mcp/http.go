@@ -20,7 +20,7 @@ func (s *Server) remote(headers map[string]string, handler auth.OAuthHandler) (s
 	}
 	base := http.DefaultTransport.(*http.Transport).Clone() //nolint:forcetypeassert // it is one
 	client := &http.Client{
-		Transport: &bounded{base: base, host: at.Host, scheme: at.Scheme, headers: headers},
+		Transport: &guardTransport{base: base, host: at.Host, scheme: at.Scheme, headers: headers},
 		CheckRedirect: func(req *http.Request, _ []*http.Request) error {
 			return fmt.Errorf("the server redirects to %s: write the URL that is meant", req.URL.Redacted())
 		},
@@ -34,15 +34,15 @@ func (s *Server) remote(headers map[string]string, handler auth.OAuthHandler) (s
 // an event since.
 const maxRetries = 3
 
-// bounded sends the headers of a server to that server alone, and reads no more of an
+// guardTransport sends the headers of a server to that server alone, and reads no more of an
 // answer than a server may send.
-type bounded struct {
+type guardTransport struct {
 	base         http.RoundTripper
 	scheme, host string
 	headers      map[string]string
 }
 
-func (b *bounded) RoundTrip(req *http.Request) (*http.Response, error) {
+func (b *guardTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.URL.Host != b.host || req.URL.Scheme != b.scheme {
 		return nil, fmt.Errorf("%s is not the server", req.URL.Host)
 	}

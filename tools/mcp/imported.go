@@ -56,7 +56,7 @@ func (e *entry) operation(pin *pin) (*tools.Operation, error) {
 		if t.Description != "" {
 			d.Description += " It says of it, in its own words: " + t.Description
 		}
-		d.Schemas = func() (input, output *schema.Schema, err error) { return accepted(t.Input), resultSchema(), nil }
+		d.Schemas = func() (input, output *schema.Schema, err error) { return inputSchema(t.Input), resultSchema(), nil }
 	}
 	d.Prepare = func(input json.RawMessage) ([]caps.Request, func(context.Context, tools.Call) (any, error)) {
 		needs, arguments := p.prepare(input)
@@ -67,9 +67,9 @@ func (e *entry) operation(pin *pin) (*tools.Operation, error) {
 	return tools.Define(d), nil
 }
 
-// Declared is what the configuration says of a tool alone, or of a reading: an operation that
+// Declaration is what the configuration says of a tool alone, or of a reading: an operation that
 // requires what the tool's would, and cannot run.
-func (s *Server) Declared(tool string) (*tools.Operation, error) {
+func (s *Server) Declaration(tool string) (*tools.Operation, error) {
 	e := &entry{server: *s, rootErr: errors.New("no server is asked")}
 	if r, ok := s.readings()[tool]; ok {
 		return e.material(tool, &r)
@@ -80,9 +80,9 @@ func (s *Server) Declared(tool string) (*tools.Operation, error) {
 	return e.operation(&pin{Accepted: &Tool{Name: tool}})
 }
 
-// declared is what tools require, whatever they are called: an operation for each line, and
+// declarations is what tools require, whatever they are called: an operation for each line, and
 // one for tools without a line. None can run.
-func (s *Server) declared() (ops []*tools.Operation) {
+func (s *Server) declarations() (ops []*tools.Operation) {
 	for _, line := range append(slices.Clip(s.Tools), Line{Can: "invoke"}) {
 		var groups [][]caps.Scope
 		for _, d := range line.demands() {
@@ -101,14 +101,14 @@ func (s *Server) declared() (ops []*tools.Operation) {
 }
 
 // resultSchema is the schema of a result, whose content faces that know the form pass on.
-var resultSchema = compiled(`{"type":"object","required":["from"],"properties":{` +
+var resultSchema = compile(`{"type":"object","required":["from"],"properties":{` +
 	`"from":{"type":"string","description":"whose words these are"},` +
 	`"content":{"type":"array","items":{"type":"object","` + content.Mark + `":true}},` +
 	`"structured":{"description":"the result as a value"}}}`)
 
-// accepted is the schema of an input; nil where it is none that is understood: then the
+// inputSchema is the schema of an input; nil where it is none that is understood: then the
 // server alone says what fits.
-func accepted(doc json.RawMessage) *schema.Schema {
+func inputSchema(doc json.RawMessage) *schema.Schema {
 	if len(doc) == 0 {
 		return nil
 	}
@@ -126,7 +126,7 @@ func (e *entry) call(ctx context.Context, tool string, as *Tool, arguments json.
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, e.of.opts.CallTime, errLate)
 	defer cancel()
-	live, err := e.link.connected(ctx)
+	live, err := e.link.connection(ctx)
 	if err != nil {
 		return nil, err
 	}

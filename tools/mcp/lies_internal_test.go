@@ -299,10 +299,10 @@ func TestReplacedIsSilent(t *testing.T) {
 	old := l.servers.byID["s"]
 	l.set(Server{ID: "s", Command: []string{"new"}})
 	now := l.servers.byID["s"]
-	if err := l.servers.listed(t.Context(), now, &listing{tools: []Tool{{Name: "good"}}}); err != nil {
+	if err := l.servers.takeListing(t.Context(), now, &listing{tools: []Tool{{Name: "good"}}}); err != nil {
 		t.Fatal(err)
 	}
-	if err := l.servers.listed(t.Context(), old, &listing{tools: []Tool{{Name: "evil"}}}); err == nil {
+	if err := l.servers.takeListing(t.Context(), old, &listing{tools: []Tool{{Name: "evil"}}}); err == nil {
 		t.Error("the listing of a server that was replaced is taken")
 	}
 	r, err := l.keeper.Load(t.Context(), "s")

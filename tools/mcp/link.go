@@ -37,7 +37,7 @@ type link struct {
 	log    *slog.Logger
 	told   func(context.Context, *listing) error // of each listing
 	bearer *bearer                               // nil for a server that nobody signs in to
-	asking asking
+	asking serverQuestions
 	said   lastWords
 
 	mu      sync.Mutex
@@ -73,7 +73,7 @@ type attempt struct {
 }
 
 func newLink(s Server, opts *Options, told func(context.Context, *listing) error) *link {
-	l := &link{server: s, opts: opts, told: told, log: opts.Logger, asking: asking{open: map[string]*openQuestion{}}}
+	l := &link{server: s, opts: opts, told: told, log: opts.Logger, asking: serverQuestions{open: map[string]*openQuestion{}}}
 	if s.asksWhoCalls() {
 		l.bearer = newBearer(&l.server, opts)
 	}
@@ -84,11 +84,11 @@ func newLink(s Server, opts *Options, told func(context.Context, *listing) error
 // errClosed is why a server takes no more calls.
 var errClosed = fault.New(fault.NotFound, "the server is configured no more, or in another way: call again")
 
-// connected returns the connection, which it makes where there is none, or where that was made
+// connection returns the connection, which it makes where there is none, or where that was made
 // with secrets that are others by now: one that is gone opens nothing any more. ctx bounds how
 // long this caller waits, and not the making.
-func (l *link) connected(ctx context.Context) (*session, error) {
-	live, err := l.standing(ctx)
+func (l *link) connection(ctx context.Context) (*session, error) {
+	live, err := l.anySession(ctx)
 	if err != nil || len(l.server.Secrets()) == 0 {
 		return live, err
 	}
@@ -105,11 +105,11 @@ func (l *link) connected(ctx context.Context) (*session, error) {
 	if err != nil {
 		return nil, fmt.Errorf("MCP server %s cannot be reached: %w", l.server.ID, err)
 	}
-	return l.standing(ctx)
+	return l.anySession(ctx)
 }
 
-// standing is connected, whatever secrets the connection was made with.
-func (l *link) standing(ctx context.Context) (*session, error) {
+// anySession is connected, whatever secrets the connection was made with.
+func (l *link) anySession(ctx context.Context) (*session, error) {
 	l.mu.Lock()
 	switch now := l.opts.Now(); {
 	case l.closed:
@@ -185,11 +185,11 @@ func (l *link) watch(live *session) {
 	if err == nil {
 		err = errors.New("it has ended")
 	}
-	l.lost(live, l.shown(live.hide, err))
+	l.drop(live, l.safeError(live.hide, err))
 }
 
-// lost notes that a connection stands no more.
-func (l *link) lost(live *session, err error) {
+// drop notes that a connection stands no more.
+func (l *link) drop(live *session, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.live != live || l.closed {
@@ -238,14 +238,14 @@ func (l *link) connect(ctx context.Context) (*session, error) {
 		o.ElicitationHandler = l.elicit(hide)
 	}
 	client := sdk.NewClient(&sdk.Implementation{Name: "usher", Version: l.opts.Version}, o)
-	client.AddSendingMiddleware(uncached)
+	client.AddSendingMiddleware(bypassCache)
 	live.ClientSession, err = client.Connect(ctx, t, nil)
 	if err != nil {
 		end()
 		if l.bearer != nil && l.bearer.refused.Load() != refused { // the SDK tries another version then, and tells of that
 			return nil, &signInError{l.server.ID}
 		}
-		return nil, l.shown(hide, err)
+		return nil, l.safeError(hide, err)
 	}
 	live.close = sync.OnceFunc(func() {
 		go func() { // of a server that hangs, closing may too; end ends it then
@@ -286,13 +286,13 @@ func (l *link) secrets(ctx context.Context) (texts map[string]string, hide func(
 		return texts, value.Hide(hidden...), nil
 	}
 	return texts, func(text string) string {
-		return value.Hide(append(slices.Clip(hidden), l.bearer.hidden()...)...)(text)
+		return value.Hide(append(slices.Clip(hidden), l.bearer.secrets()...)...)(text)
 	}, nil
 }
 
-// shown is an error of a connection as agents and the log are told it: short, without secrets, and
+// safeError is an error of a connection as agents and the log are told it: short, without secrets, and
 // without the URL, whose path and query may be one, too.
-func (l *link) shown(hide func(string) string, err error) error {
+func (l *link) safeError(hide func(string) string, err error) error {
 	return errors.New(value.Cut(l.server.originOnly(hide(err.Error())), maxError))
 }
 
@@ -334,7 +334,7 @@ func (l *link) doubt(live *session) {
 		live.doubted = false
 		l.mu.Unlock()
 		if err != nil && ctx.Err() != nil { // any answer is one
-			l.lost(live, errLate)
+			l.drop(live, errLate)
 		}
 	})
 }

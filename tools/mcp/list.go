@@ -43,13 +43,13 @@ func (l *link) list(ctx context.Context, live *session) error {
 			break // it has other things than tools, and says so
 		}
 		if err != nil {
-			return fmt.Errorf("list its tools: %w", l.shown(live.hide, err))
+			return fmt.Errorf("list its tools: %w", l.safeError(live.hide, err))
 		}
 		for _, t := range res.Tools {
 			if t == nil {
 				continue
 			}
-			tool, err := described(t, live.hide)
+			tool, err := describe(t, live.hide)
 			if err != nil {
 				return fmt.Errorf("list its tools: %w", err)
 			}
@@ -74,8 +74,8 @@ func (l *link) list(ctx context.Context, live *session) error {
 
 var errHiding = errors.New("a schema of its tools is none without the secrets that it was given")
 
-// described is a tool as it is kept: without the secrets that the server was given.
-func described(t *sdk.Tool, hide func(string) string) (out Tool, err error) {
+// describe returns a tool as it is kept: without the secrets that the server was given.
+func describe(t *sdk.Tool, hide func(string) string) (out Tool, err error) {
 	out = Tool{Name: value.Cut(t.Name, 200), Title: value.Cut(hide(t.Title), 1000), Description: hide(t.Description)}
 	encode := func(v any) json.RawMessage {
 		raw, failed := value.Encode(v)

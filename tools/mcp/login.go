@@ -50,8 +50,8 @@ type LoginAnswer struct {
 	Error  string `json:"error,omitempty" jsonschema:"why there is no code"`
 }
 
-// LoginDone says that somebody has signed in.
-type LoginDone struct {
+// LoginResult says that somebody has signed in.
+type LoginResult struct {
 	Server string   `json:"server"`
 	Scopes []string `json:"scopes,omitempty" jsonschema:"that were asked for"`
 }
@@ -81,7 +81,7 @@ var (
 
 // signsIn finds the server that a person signs in to.
 func (s *Servers) signsIn(call tools.Call, id string) (*entry, error) {
-	if !call.Authority().Unbounded() {
+	if !call.Authority().IsUnbounded() {
 		return nil, errOnlyPerson
 	}
 	e, err := s.find(call, id)
@@ -184,7 +184,7 @@ func (l *link) signIn(ctx context.Context, at *login, redirect string) (*grant, 
 		err = *failed
 	}
 	if err != nil {
-		return nil, fmt.Errorf("sign in to MCP server %s: %w", l.server.ID, l.shown(hide, err))
+		return nil, fmt.Errorf("sign in to MCP server %s: %w", l.server.ID, l.safeError(hide, err))
 	}
 	return nil, errNoNeed
 }
@@ -214,7 +214,7 @@ func (o *once) Authorize(ctx context.Context, req *http.Request, res *http.Respo
 // that registers itself (RFC 7591).
 func (l *link) handler(ctx context.Context, at *login, redirect string, made *atomic.Pointer[grant]) (*auth.AuthorizationCodeHandlerConfig, error) {
 	o, b := &l.server.OAuth, l.bearer
-	before, err := b.granted(ctx)
+	before, err := b.currentGrant(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -233,7 +233,7 @@ func (l *link) handler(ctx context.Context, at *login, redirect string, made *at
 					all = append(all, before.Scopes...)
 				}
 			}
-			return wellFormed(all)
+			return validScopes(all)
 		},
 		AuthorizationCodeFetcher: func(ctx context.Context, args *auth.AuthorizationArgs) (*auth.AuthorizationResult, error) {
 			u, err := url.Parse(args.URL)
@@ -255,7 +255,7 @@ func (l *link) handler(ctx context.Context, at *login, redirect string, made *at
 		NewTokenSource: func(_ context.Context, c *oauth2.Config, t *oauth2.Token) (oauth2.TokenSource, error) {
 			g := &grant{
 				URL: l.server.URL, Resource: resource, TokenURL: c.Endpoint.TokenURL, ClientID: c.ClientID, ClientSecret: c.ClientSecret, Style: c.Endpoint.AuthStyle,
-				Scopes: wellFormed(scopes),
+				Scopes: validScopes(scopes),
 			}
 			made.Store(g.with(t))
 			return oauth2.StaticTokenSource(t), nil
@@ -290,30 +290,30 @@ func (s *Server) mayShow(u *url.URL) bool {
 }
 
 // loginEnd ends a sign-in with what the browser brought back.
-func (s *Servers) loginEnd(ctx context.Context, call tools.Call, in LoginAnswer) (LoginDone, error) {
+func (s *Servers) loginEnd(ctx context.Context, call tools.Call, in LoginAnswer) (LoginResult, error) {
 	e, err := s.signsIn(call, in.Server)
 	if err != nil {
-		return LoginDone{}, err
+		return LoginResult{}, err
 	}
 	e.link.mu.Lock()
 	at := e.link.login
 	e.link.mu.Unlock()
 	if at == nil || subtle.ConstantTimeCompare([]byte(at.id), []byte(in.ID)) != 1 {
-		return LoginDone{}, errNoLogin
+		return LoginResult{}, errNoLogin
 	}
 	select {
 	case at.answer <- in:
 	default:
-		return LoginDone{}, fault.New(fault.Refused, "this sign-in was answered already")
+		return LoginResult{}, fault.New(fault.Refused, "this sign-in was answered already")
 	}
 	select {
 	case <-at.over:
 		if at.err != nil {
-			return LoginDone{}, at.err
+			return LoginResult{}, at.err
 		}
-		return LoginDone{in.Server, at.grant.Scopes}, nil
+		return LoginResult{in.Server, at.grant.Scopes}, nil
 	case <-ctx.Done():
-		return LoginDone{}, context.Cause(ctx)
+		return LoginResult{}, context.Cause(ctx)
 	}
 }
 

@@ -112,7 +112,7 @@ func (e *entry) read(ctx context.Context, operation string, r *reading, input ma
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, e.of.opts.CallTime, errLate)
 	defer cancel()
-	live, err := e.link.connected(ctx)
+	live, err := e.link.connection(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -123,7 +123,7 @@ func (e *entry) read(ctx context.Context, operation string, r *reading, input ma
 	return e.link.result(live, &sdk.CallToolResult{Content: content})
 }
 
-func compiled(doc string) func() *schema.Schema {
+func compile(doc string) func() *schema.Schema {
 	return sync.OnceValue(func() *schema.Schema {
 		s, err := schema.Compile(context.Background(), json.RawMessage(doc), nil)
 		if err != nil {
@@ -134,8 +134,8 @@ func compiled(doc string) func() *schema.Schema {
 }
 
 var (
-	uriSchema    = compiled(`{"type":"object","required":["uri"],"additionalProperties":false,"properties":{"uri":{"type":"string","description":"URI of the resource"}}}`)
-	promptSchema = compiled(`{"type":"object","required":["name"],"additionalProperties":false,"properties":{"name":{"type":"string","description":"name of the prompt"},"arguments":{"type":"object","additionalProperties":{"type":"string"}}}}`)
+	uriSchema    = compile(`{"type":"object","required":["uri"],"additionalProperties":false,"properties":{"uri":{"type":"string","description":"URI of the resource"}}}`)
+	promptSchema = compile(`{"type":"object","required":["name"],"additionalProperties":false,"properties":{"name":{"type":"string","description":"name of the prompt"},"arguments":{"type":"object","additionalProperties":{"type":"string"}}}}`)
 )
 
 // address matches the URIs of a line.
@@ -213,14 +213,14 @@ func planResources(s *Server, lines []Material) (prepareFunc, error) {
 				}
 				fields[name] = found[i]
 			}
-			return a.required(a.can, fields)
+			return a.needs(a.can, fields)
 		}
 		return nil, fmt.Errorf("no line under resources of the MCP server %s is about %s", s.ID, value.Quote(uri))
 	}, nil
 }
 
-// required is what a line of material requires with its fields.
-func (t *template) required(can string, fields map[string]any) (needs []caps.Request, err error) {
+// needs is what a line of material requires with its fields.
+func (t *template) needs(can string, fields map[string]any) (needs []caps.Request, err error) {
 	pieces, err := t.fill(fields, nil)
 	for _, piece := range pieces {
 		needs = append(needs, piece.need(can))
@@ -246,7 +246,7 @@ func planPrompts(s *Server, lines []Material) (prepareFunc, error) {
 			return nil, fmt.Errorf("no line under prompts of the MCP server %s is about %s", s.ID, value.Quote(name))
 		}
 		arguments, _ := input["arguments"].(map[string]any)
-		return d.required(d.can, arguments)
+		return d.needs(d.can, arguments)
 	}, nil
 }
 

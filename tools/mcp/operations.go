@@ -28,15 +28,15 @@ type Listing struct {
 // Query asks for all servers.
 type Query struct{}
 
-// Named names a server, and a tool of it.
-type Named struct {
+// Ref names a server, and a tool of it.
+type Ref struct {
 	Server string `json:"server" jsonschema:"id of the server in the configuration"`
 	Tool   string `json:"tool,omitempty" jsonschema:"name of a tool; left out, all of them"`
 }
 
 // Acceptable names what to accept.
 type Acceptable struct {
-	Named
+	Ref
 	Seen map[string]string `json:"seen,omitempty" jsonschema:"the listedHash of each tool as a person has seen it, empty for one that is gone: others are not accepted. Left out, all are"`
 }
 
@@ -83,32 +83,32 @@ func Operations(s *Servers) []*tools.Operation {
 			func(Query) []caps.Request { return []caps.Request{caps.Need("mcp/read", "mcp")} },
 			s.list, tools.Within(caps.ScopeExactly("mcp/read", "mcp")), tools.ReadOnly()),
 		tools.New("mcp:inspect", "Show what an MCP server says of its tools, what of that is accepted, and what calls of them require.",
-			func(in Named) []caps.Request { return on("mcp/read", in) },
+			func(in Ref) []caps.Request { return on("mcp/read", in) },
 			s.inspect, within("mcp/read"), tools.ReadOnly()),
 		tools.New("mcp:accept", "Accept the tools of an MCP server as it lists them now. Only a person can.",
-			func(in Acceptable) []caps.Request { return on("mcp/accept", in.Named) },
+			func(in Acceptable) []caps.Request { return on("mcp/accept", in.Ref) },
 			s.accept, within("mcp/accept"), tools.Exclusive(), tools.Idempotent()),
 		tools.New("mcp:login", "Begin to sign in to an MCP server that asks who calls. Only a person can.",
-			func(in LoginQuery) []caps.Request { return on("mcp/login", Named{Server: in.Server}) },
+			func(in LoginQuery) []caps.Request { return on("mcp/login", Ref{Server: in.Server}) },
 			s.login, within("mcp/login")),
 		tools.New("mcp:loginEnd", "End a sign-in to an MCP server with what the browser brought back. The venue keeps the tokens, and gives them to that server alone.",
-			func(in LoginAnswer) []caps.Request { return on("mcp/login", Named{Server: in.Server}) },
-			s.loginEnd, within("mcp/login"), tools.Sealed()),
+			func(in LoginAnswer) []caps.Request { return on("mcp/login", Ref{Server: in.Server}) },
+			s.loginEnd, within("mcp/login"), tools.WithSeal()),
 		tools.New("mcp:questions", "List what MCP servers ask a person in the middle of calls.",
 			func(QuestionQuery) []caps.Request { return []caps.Request{caps.Need("mcp/read", "mcp")} },
 			s.questions, tools.Within(caps.ScopeExactly("mcp/read", "mcp")), tools.ReadOnly()),
 		tools.New("mcp:answer", "Answer what an MCP server asks. Only a person can.",
-			func(in QuestionAnswer) []caps.Request { return on("mcp/answer", Named{Server: in.Server}) },
-			s.answer, within("mcp/answer"), tools.Sealed()),
+			func(in QuestionAnswer) []caps.Request { return on("mcp/answer", Ref{Server: in.Server}) },
+			s.answer, within("mcp/answer"), tools.WithSeal()),
 		tools.New("mcp:logout", "Forget the tokens for an MCP server.",
-			func(in Logout) []caps.Request { return on("mcp/login", Named{Server: in.Server}) },
+			func(in Logout) []caps.Request { return on("mcp/login", Ref{Server: in.Server}) },
 			s.logout, within("mcp/login"), tools.Idempotent()),
 	}
 }
 
 func within(can string) tools.Option { return tools.Within(caps.ScopeUnder(can, "mcp", 1, 1)) }
 
-func on(can string, in Named) []caps.Request {
+func on(can string, in Ref) []caps.Request {
 	if !serverID().MatchString(in.Server) {
 		return []caps.Request{caps.Invalid(errors.New("server is no id of an MCP server: mcp:list has them"))}
 	}
@@ -122,14 +122,14 @@ func (s *Servers) of(call tools.Call) []*entry {
 	if call.Owner() != s.opts.Owner {
 		return nil
 	}
-	return s.sorted()
+	return s.inOrder()
 }
 
 func (s *Servers) list(_ context.Context, call tools.Call, _ Query) (Listing, error) {
 	out := Listing{Servers: []Summary{}}
 	for _, e := range s.of(call) {
 		sum := Summary{Server: e.server.ID, Command: e.server.Command, URL: e.server.URL, Tools: map[string]int{}}
-		if !call.Authority().Unbounded() { // arguments and paths may hold keys
+		if !call.Authority().IsUnbounded() { // arguments and paths may hold keys
 			sum.Command, sum.URL = sum.Command[:min(len(sum.Command), 1)], e.server.originOnly(sum.URL)
 		}
 		var err error
@@ -147,7 +147,7 @@ func (s *Servers) list(_ context.Context, call tools.Call, _ Query) (Listing, er
 	return out, nil
 }
 
-func (s *Servers) inspect(ctx context.Context, call tools.Call, in Named) (Inspection, error) {
+func (s *Servers) inspect(ctx context.Context, call tools.Call, in Ref) (Inspection, error) {
 	e, err := s.find(call, in.Server)
 	if err != nil {
 		return Inspection{}, err
@@ -156,7 +156,7 @@ func (s *Servers) inspect(ctx context.Context, call tools.Call, in Named) (Inspe
 	if err := e.ask(ctx); err != nil {
 		out.Error = err.Error()
 	}
-	if call.Authority().Unbounded() { // it may say what others called
+	if call.Authority().IsUnbounded() { // it may say what others called
 		out.Stderr = e.link.said.list()
 	}
 	s.mu.Lock()
@@ -174,7 +174,7 @@ func (s *Servers) inspect(ctx context.Context, call tools.Call, in Named) (Inspe
 }
 
 func (s *Servers) accept(ctx context.Context, call tools.Call, in Acceptable) (Acceptance, error) {
-	if !call.Authority().Unbounded() {
+	if !call.Authority().IsUnbounded() {
 		return Acceptance{}, fault.New(fault.Refused, "only a person accepts tools: agents are told what to do by what tools say of themselves")
 	}
 	e, err := s.find(call, in.Server)
@@ -198,7 +198,7 @@ func (s *Servers) accept(ctx context.Context, call tools.Call, in Acceptable) (A
 func (e *entry) ask(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, e.of.opts.CallTime, errLate)
 	defer cancel()
-	live, err := e.link.connected(ctx)
+	live, err := e.link.connection(ctx)
 	if err != nil {
 		return err
 	}

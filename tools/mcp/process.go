@@ -74,7 +74,7 @@ func (s *Server) start(env map[string]string, hide func(string) string, log *slo
 		_, _ = write.Close(), from.Close()
 		return nil, fmt.Errorf("start %s: %w", s.Command[0], err)
 	}
-	p := &process{cmd: cmd, in: write, out: &sparse{Reader: slowed(from)}, outEnd: from, exited: make(chan struct{})}
+	p := &process{cmd: cmd, in: write, out: &sparse{Reader: slowDown(from)}, outEnd: from, exited: make(chan struct{})}
 	go func() { // ends with the process, which Close ends
 		err := cmd.Wait()
 		log.Info("the process of an MCP server has ended", "server", s.ID, "state", cmd.ProcessState.String(), "error", err)
@@ -129,7 +129,7 @@ type slow struct {
 	limit, bytes *rate.Limiter
 }
 
-func slowed(r io.Reader) io.Reader {
+func slowDown(r io.Reader) io.Reader {
 	return &slow{r, rate.NewLimiter(maxRate, maxBurst), rate.NewLimiter(maxBytes, maxBytes)}
 }
 

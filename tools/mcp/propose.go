@@ -16,8 +16,8 @@ import (
 	"usher/caps/value"
 )
 
-// Found is what a server says that it has.
-type Found struct {
+// Discovery is what a server says that it has.
+type Discovery struct {
 	Tools     []Tool
 	Resources []string // URIs, and templates of them: the first 200 of each
 	Prompts   []string // names: the first 200
@@ -27,14 +27,14 @@ type Found struct {
 const maxFound = 200
 
 // Probe reaches a server once and returns what it has, without keeping anything of it.
-func Probe(ctx context.Context, server Server, secret func(context.Context, string) (string, error)) (*Found, error) {
-	found := new(Found)
+func Probe(ctx context.Context, server Server, secret func(context.Context, string) (string, error)) (*Discovery, error) {
+	found := new(Discovery)
 	o := &Options{Secret: secret, Logger: slog.New(slog.DiscardHandler), Now: time.Now}
 	l := newLink(server, o, func(_ context.Context, l *listing) error {
 		found.Tools = l.tools
 		return nil
 	})
-	live, err := l.connected(ctx)
+	live, err := l.connection(ctx)
 	if err == nil {
 		found.material(ctx, live)
 	}
@@ -46,7 +46,7 @@ func Probe(ctx context.Context, server Server, secret func(context.Context, stri
 }
 
 // material lists what is to be read of a server. What it does not list it does not have.
-func (f *Found) material(ctx context.Context, live *session) {
+func (f *Discovery) material(ctx context.Context, live *session) {
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
 	about := live.InitializeResult()
@@ -77,7 +77,7 @@ var schemeForm = value.Form(`^([a-z][a-z0-9+.-]*)://(/?)`)
 
 // ProposeMaterial guesses lines for what is to be read of a server: one for all resources of a
 // scheme, and one for each prompt. Whoever configures the server has to read them.
-func ProposeMaterial(s *Server, found *Found) (resources, prompts []Material) {
+func ProposeMaterial(s *Server, found *Discovery) (resources, prompts []Material) {
 	for _, uri := range found.Resources {
 		m := schemeForm().FindStringSubmatch(uri)
 		if m == nil {

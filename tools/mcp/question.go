@@ -60,14 +60,14 @@ type QuestionAnswer struct {
 	Content map[string]any `json:"content,omitempty" jsonschema:"what is filled in, where it is accepted; what is left out is the schema's default"`
 }
 
-// Answered says which question was answered.
-type Answered struct {
+// AnswerResult says which question was answered.
+type AnswerResult struct {
 	Server string `json:"server"`
 	ID     string `json:"id"`
 }
 
-// asking are the questions of one server.
-type asking struct {
+// serverQuestions are the questions of one server.
+type serverQuestions struct {
 	mu   sync.Mutex
 	open map[string]*openQuestion
 }
@@ -133,7 +133,7 @@ func (l *link) elicit(hide func(string) string) func(context.Context, *sdk.Elici
 
 // questions lists those that wait for the caller.
 func (s *Servers) questions(_ context.Context, call tools.Call, _ QuestionQuery) (Questions, error) {
-	out, all := Questions{Questions: []question{}}, call.Authority().Unbounded()
+	out, all := Questions{Questions: []question{}}, call.Authority().IsUnbounded()
 	for _, e := range s.of(call) {
 		e.link.asking.mu.Lock()
 		for q := range maps.Values(e.link.asking.open) {
@@ -150,22 +150,22 @@ func (s *Servers) questions(_ context.Context, call tools.Call, _ QuestionQuery)
 }
 
 // answer answers one, once.
-func (s *Servers) answer(ctx context.Context, call tools.Call, in QuestionAnswer) (Answered, error) {
-	if !call.Authority().Unbounded() {
-		return Answered{}, fault.New(fault.Refused, "only a person answers: the server asks one")
+func (s *Servers) answer(ctx context.Context, call tools.Call, in QuestionAnswer) (AnswerResult, error) {
+	if !call.Authority().IsUnbounded() {
+		return AnswerResult{}, fault.New(fault.Refused, "only a person answers: the server asks one")
 	}
 	if !slices.Contains([]string{"accept", "decline", "cancel"}, in.Action) {
-		return Answered{}, fault.New(fault.InvalidInput, "action is accept, decline or cancel")
+		return AnswerResult{}, fault.New(fault.InvalidInput, "action is accept, decline or cancel")
 	}
 	e, err := s.find(call, in.Server)
 	if err != nil {
-		return Answered{}, err
+		return AnswerResult{}, err
 	}
 	e.link.asking.mu.Lock()
 	defer e.link.asking.mu.Unlock()
 	q := e.link.asking.open[in.ID]
 	if q == nil {
-		return Answered{}, fault.New(fault.NotFound, "MCP server "+in.Server+" asks no such question, or does no more")
+		return AnswerResult{}, fault.New(fault.NotFound, "MCP server "+in.Server+" asks no such question, or does no more")
 	}
 	res := &sdk.ElicitResult{Action: in.Action}
 	if in.Action == "accept" && q.URL == "" {
@@ -173,14 +173,14 @@ func (s *Servers) answer(ctx context.Context, call tools.Call, in QuestionAnswer
 			res.Content = map[string]any{}
 		}
 		if err := q.fits(ctx, res.Content); err != nil {
-			return Answered{}, err
+			return AnswerResult{}, err
 		}
 	} else if in.Content != nil {
-		return Answered{}, fault.New(fault.InvalidInput, "content goes with accept, where the question has a schema")
+		return AnswerResult{}, fault.New(fault.InvalidInput, "content goes with accept, where the question has a schema")
 	}
 	q.answer <- res
 	delete(e.link.asking.open, in.ID)
-	return Answered{in.Server, in.ID}, nil
+	return AnswerResult{in.Server, in.ID}, nil
 }
 
 // fits says what is wrong with the content of an answer. What is left out is the default

@@ -58,7 +58,7 @@ func (l *link) failure(ctx context.Context, live *session, operation string, err
 	if signIn, ok := errors.AsType[*signInError](err); ok {
 		return signIn // it was not let in, and has done nothing
 	}
-	text := l.shown(live.hide, err).Error()
+	text := l.safeError(live.hide, err).Error()
 	if answer, ok := errors.AsType[*jsonrpc.Error](err); ok && !errors.Is(err, sdk.ErrConnectionClosed) {
 		if answer.Code == jsonrpc.CodeInvalidParams {
 			return fault.New(fault.InvalidInput, "MCP server "+l.server.ID+" says, in its own words: "+text)
@@ -71,7 +71,7 @@ func (l *link) failure(ctx context.Context, live *session, operation string, err
 		}
 		return context.Cause(ctx)
 	}
-	l.lost(live, errors.New(text))
+	l.drop(live, errors.New(text))
 	return &tools.UnknownError{Operation: operation, Why: fmt.Errorf("MCP server %s did not answer the call: %s", l.server.ID, text), Err: errors.New(text)}
 }
 

@@ -55,7 +55,7 @@ func (o *OAuth) Check() error {
 		return form.In("client_secret", errors.New("a secret goes to the server that knows it: write client_id and issuer beside it"))
 	case o.ClientSecret != "" && secretHandle().FindString(o.ClientSecret) != o.ClientSecret:
 		return form.In("client_secret", errors.New("this is no handle of a secret: write secret:NAME, and store it with usher secrets set NAME"))
-	case len(wellFormed(o.Scopes)) != len(o.Scopes):
+	case len(validScopes(o.Scopes)) != len(o.Scopes):
 		return form.In("scopes", fmt.Errorf("one of them is no scope, or stands twice: give %d at most, without spaces", maxScopes))
 	}
 	return nil

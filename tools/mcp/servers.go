@@ -116,7 +116,7 @@ func (s *Servers) Set(ctx context.Context, list []Server) error {
 				s.opts.Logger.WarnContext(ctx, "the root of an MCP server is not there", "server", server.ID, "error", e.rootErr)
 			}
 		}
-		e.link = newLink(server, &s.opts, func(ctx context.Context, l *listing) error { return s.listed(ctx, e, l) })
+		e.link = newLink(server, &s.opts, func(ctx context.Context, l *listing) error { return s.takeListing(ctx, e, l) })
 		if err := e.make(); err != nil {
 			return err
 		}
@@ -148,7 +148,7 @@ func (s *Servers) Close() {
 // publish has all operations imported, under the mutex.
 func (s *Servers) publish() error {
 	var ops []*tools.Operation
-	for _, e := range s.sorted() {
+	for _, e := range s.inOrder() {
 		ops = append(ops, e.ops...)
 	}
 	leftOut, err := s.opts.Import(ops)
@@ -163,9 +163,9 @@ func (s *Servers) publish() error {
 	return err
 }
 
-// listed takes what a server says of itself. What has changed in that is written down
+// takeListing takes what a server says of itself. What has changed in that is written down
 // once in a while only: a server that says something else each time fills no disk.
-func (s *Servers) listed(ctx context.Context, e *entry, l *listing) error {
+func (s *Servers) takeListing(ctx context.Context, e *entry, l *listing) error {
 	for {
 		s.mu.Lock()
 		was, version := e.record, e.version
@@ -233,13 +233,13 @@ func (s *Servers) Fetch(ctx context.Context, at caps.Resource) error {
 	if known {
 		return nil
 	}
-	_, err := e.link.connected(ctx)
+	_, err := e.link.connection(ctx)
 	return err
 }
 
-// Declared is what a tool requires by the configuration alone, or, of a server, what the
+// Declarations is what a tool requires by the configuration alone, or, of a server, what the
 // tools of each of its lines do.
-func (s *Servers) Declared(at caps.Resource) (ops []*tools.Operation) {
+func (s *Servers) Declarations(at caps.Resource) (ops []*tools.Operation) {
 	segments := at.Segments()
 	if len(segments) < 2 {
 		return nil
@@ -251,9 +251,9 @@ func (s *Servers) Declared(at caps.Resource) (ops []*tools.Operation) {
 	case e == nil || len(segments) > 3:
 		return nil
 	case len(segments) == 2:
-		return e.server.declared()
+		return e.server.declarations()
 	}
-	op, err := e.server.Declared(segments[2])
+	op, err := e.server.Declaration(segments[2])
 	if err != nil {
 		return nil
 	}
@@ -273,7 +273,7 @@ func (s *Servers) FetchAll(ctx context.Context, set caps.Set) {
 	now := time.Now()
 	for _, e := range s.byID {
 		could := func(op *tools.Operation) bool { return op.CouldAllow(set) }
-		if e.record.Origin != "" || !slices.ContainsFunc(e.server.declared(), could) {
+		if e.record.Origin != "" || !slices.ContainsFunc(e.server.declarations(), could) {
 			continue
 		}
 		if e.awaited.IsZero() {
@@ -283,7 +283,7 @@ func (s *Servers) FetchAll(ctx context.Context, set caps.Set) {
 		all.Go(func() {
 			ctx, cancel := context.WithDeadline(ctx, until)
 			defer cancel()
-			_, _ = e.link.connected(ctx) // the log says what is wrong
+			_, _ = e.link.connection(ctx) // the log says what is wrong
 		})
 	}
 }
@@ -291,8 +291,8 @@ func (s *Servers) FetchAll(ctx context.Context, set caps.Set) {
 // soon is how long whoever lists all operations waits for servers that were never listed.
 const soon = 15 * time.Second
 
-// sorted are all servers by id, under the mutex.
-func (s *Servers) sorted() []*entry {
+// inOrder are all servers by id, under the mutex.
+func (s *Servers) inOrder() []*entry {
 	return slices.SortedFunc(maps.Values(s.byID), func(a, b *entry) int { return strings.Compare(a.server.ID, b.server.ID) })
 }
 
@@ -306,7 +306,7 @@ func (s *Servers) find(call tools.Call, id string) (*entry, error) {
 		known = append(known, e.server.ID)
 	}
 	text := fmt.Sprintf("there is no MCP server %q", id)
-	if meant := form.Meant(id, known); meant != "" {
+	if meant := form.Suggest(id, known); meant != "" {
 		text += ": " + meant
 	}
 	return nil, fault.New(fault.NotFound, text)

@@ -31,7 +31,7 @@ type sparse struct {
 // sparseAnswer is the body of an answer of HTTP.
 func sparseAnswer(res *http.Response) io.Reader {
 	kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
-	return &sparse{Reader: slowed(res.Body), events: kind == "text/event-stream"}
+	return &sparse{Reader: slowDown(res.Body), events: kind == "text/event-stream"}
 }
 
 func (s *sparse) Read(p []byte) (int, error) {

@@ -50,7 +50,7 @@ func (r *run) refer(spec []any) (any, error) {
 	if n, ok := spec[0].(json.Number); ok {
 		step, _ := strconv.Atoi(n.String())
 		v, source = r.outputs[step], fmt.Sprintf("what step %d returned", step)
-		if _, gone := v.(lost); gone {
+		if _, gone := v.(lossMark); gone {
 			return nil, fmt.Errorf("%s was too large to be kept when the venue stopped: start the orchestration anew", source)
 		}
 	}

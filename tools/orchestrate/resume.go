@@ -30,7 +30,7 @@ func (r *run) resume(ctx context.Context, past []Step) error {
 		var err error
 		switch was.Status {
 		case complete:
-			if r.outputs[i] = any(lost{}); !was.Lost {
+			if r.outputs[i] = any(lossMark{}); !was.Lost {
 				r.outputs[i], err = decodeFor(ctx, r.call, was.Output)
 			}
 		case started:
@@ -57,8 +57,8 @@ func (r *run) resume(ctx context.Context, past []Step) error {
 	return r.same(past)
 }
 
-// lost stands for what a step returned that could not be kept.
-type lost struct{}
+// lossMark stands for what a step returned that could not be kept.
+type lossMark struct{}
 
 // again says why a step that had begun must not be called again; nil where it may.
 func (r *run) again(ctx context.Context, s *step) error {

@@ -46,7 +46,7 @@ type outcome struct {
 
 // whole runs the plan.
 func (r *run) whole(ctx context.Context, past []Step) (output json.RawMessage, err error) {
-	defer recovered(r.plan.path, &err)
+	defer recoverPanic(r.plan.path, &err)
 	if err := r.all(ctx, past); err != nil {
 		return nil, err
 	}
@@ -56,8 +56,8 @@ func (r *run) whole(ctx context.Context, past []Step) (output json.RawMessage, e
 	return output, nil
 }
 
-// recovered makes an error of a panic within an operation.
-func recovered(operation string, err *error) {
+// recoverPanic makes an error of a panic within an operation.
+func recoverPanic(operation string, err *error) {
 	if v := recover(); v != nil {
 		*err = &tools.PanicError{Operation: operation, Value: v}
 	}
@@ -129,7 +129,7 @@ func (r *run) start(ctx context.Context, s *step) (json.RawMessage, bool) {
 		if cause := context.Cause(ctx); fault.Of(cause) == fault.Waiting {
 			r.rest = cause
 		} else {
-			r.fail(r.cancelled(ctx))
+			r.fail(r.cancelError(ctx))
 		}
 		return nil, false
 	}
@@ -166,7 +166,7 @@ func (r *run) settle(ctx context.Context, o outcome) {
 	case r.failure == nil && ctx.Err() != nil && fault.Of(context.Cause(ctx)) == fault.Waiting: // as it began, so it is left
 		r.rest = context.Cause(ctx)
 	case ctx.Err() != nil && errors.Is(o.err, ctx.Err()):
-		r.fail(r.cancelled(ctx))
+		r.fail(r.cancelError(ctx))
 		if fault.Of(o.err) == fault.Unknown {
 			r.records[o.step.number].Error = o.err.Error()
 		}
@@ -194,7 +194,7 @@ func (r *run) fail(err error) {
 	r.cancel()
 }
 
-func (r *run) cancelled(ctx context.Context) error {
+func (r *run) cancelError(ctx context.Context) error {
 	return fmt.Errorf("orchestration %s was cancelled: %w", r.plan.path, context.Cause(ctx))
 }
 

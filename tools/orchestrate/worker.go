@@ -11,7 +11,7 @@ import (
 // work runs one step through the gate. It changes nothing of the run.
 func (r *run) work(ctx context.Context, s *step, input json.RawMessage) (o outcome) {
 	o.step = s
-	defer recovered(s.op, &o.err)
+	defer recoverPanic(s.op, &o.err)
 	var strict *tools.Operation
 	if s.strict { // asked for before, so that a step that cannot be checked has no effect
 		if strict, o.err = r.call.Resolve(ctx, s.op); o.err != nil {

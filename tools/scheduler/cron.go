@@ -64,8 +64,8 @@ func parseZone(name string) (*time.Location, error) {
 	return at, nil
 }
 
-// shown is a moment as the wall clocks of a zone with that offset show it.
-func shown(t time.Time, offset int) time.Time {
+// wallTime is a moment as the wall clocks of a zone with that offset show it.
+func wallTime(t time.Time, offset int) time.Time {
 	return t.UTC().Add(time.Duration(offset) * time.Second)
 }
 
@@ -78,10 +78,10 @@ func (t Timetable) Next(after time.Time) time.Time {
 	at := after.In(t.zone)
 	_, offset := at.Zone()
 	begin, end := at.ZoneBounds()
-	from := shown(at, offset)
+	from := wallTime(at, offset)
 	if !begin.IsZero() && !t.everyHour {
 		_, before := begin.Add(-1).Zone()
-		if passed := shown(begin, before).Add(-1); passed.After(from) { // it was shown already
+		if passed := wallTime(begin, before).Add(-1); passed.After(from) { // it was shown already
 			from = passed
 		}
 	}
@@ -96,12 +96,12 @@ func (t Timetable) Next(after time.Time) time.Time {
 		}
 		before := offset
 		_, offset = end.Zone()
-		from = shown(end, offset).Add(-1)
+		from = wallTime(end, offset).Add(-1)
 		if !t.everyHour {
 			if !wall.After(from) { // the clocks leave it out
 				return end
 			}
-			if passed := shown(end, before).Add(-1); passed.After(from) {
+			if passed := wallTime(end, before).Add(-1); passed.After(from) {
 				from = passed
 			}
 		}
@@ -112,9 +112,9 @@ func (t Timetable) Next(after time.Time) time.Time {
 // MaxCounted is how many times that passed are counted; more are told as so many.
 const MaxCounted = 1000
 
-// Passed returns the last of the times up to now, and how many there are from first
+// CountTo returns the last of the times up to now, and how many there are from first
 // on, which is one of them and not after now. More than [MaxCounted] count as that.
-func (t Timetable) Passed(first, now time.Time) (last time.Time, count int) {
+func (t Timetable) CountTo(first, now time.Time) (last time.Time, count int) {
 	upTo := func(after time.Time) (time.Time, bool) {
 		next := t.Next(after)
 		return next, !next.IsZero() && !next.After(now)

@@ -30,13 +30,13 @@ func Operations(s Service) []*tools.Operation {
 	within := func(can string, least int) tools.Option { return tools.Within(caps.ScopeUnder(can, root, least, 1)) }
 	return []*tools.Operation{
 		tools.New("scheduler:schedule", "Have an operation run later: at a time, after some time, or again and again. It may do then what you may do then.",
-			Schedule.needs, s.Schedule, within(canCreate, 0), tools.Undigested(), tools.Starting(inside)),
+			Schedule.needs, s.Schedule, within(canCreate, 0), tools.WithoutDigest(), tools.WithStarts(inside)),
 		tools.New("scheduler:list", "List the schedules, a page at a time: what each does, when it fires next, and what came of it last.",
 			Query.needs, s.List, within(canRead, 0), tools.ReadOnly()),
 		tools.New("scheduler:cancel", "Cancel a schedule: it fires no more.",
-			named(canCancel), s.Cancel, within(canCancel, 1)),
+			refNeeds(canCancel), s.Cancel, within(canCancel, 1)),
 		tools.New("scheduler:trigger", "Fire a schedule now, beside its times.",
-			named(canTrigger), s.Trigger, within(canTrigger, 1)),
+			refNeeds(canTrigger), s.Trigger, within(canTrigger, 1)),
 	}
 }
 
@@ -68,8 +68,8 @@ func (q Query) needs() []caps.Request {
 	return []caps.Request{on(canRead, q.Handle)}
 }
 
-func named(can string) func(Named) []caps.Request {
-	return func(in Named) []caps.Request {
+func refNeeds(can string) func(Ref) []caps.Request {
+	return func(in Ref) []caps.Request {
 		if in.Handle == "" {
 			return []caps.Request{caps.Invalid(errors.New("handle is missing: name the schedule, as scheduler:list does"))}
 		}

@@ -21,12 +21,12 @@ import (
 // Service is what the operations do in a venue. Every method acts on the schedules
 // of call.Owner() alone.
 type Service interface {
-	Schedule(ctx context.Context, call tools.Call, in Schedule) (Scheduled, error)
+	Schedule(ctx context.Context, call tools.Call, in Schedule) (ScheduleResult, error)
 	// List returns one page of the schedules in the order of their handles, or one.
 	List(ctx context.Context, call tools.Call, in Query) (Listing, error)
-	Cancel(ctx context.Context, call tools.Call, in Named) (Cancelled, error)
+	Cancel(ctx context.Context, call tools.Call, in Ref) (CancelResult, error)
 	// Trigger fires a schedule now, beside its times, within what the caller may do too.
-	Trigger(ctx context.Context, call tools.Call, in Named) (Triggered, error)
+	Trigger(ctx context.Context, call tools.Call, in Ref) (TriggerResult, error)
 }
 
 // Schedule is what a caller of scheduler:schedule asks for.
@@ -50,25 +50,25 @@ const (
 	MissedSkip = "skip" // they are counted, and that is all
 )
 
-// Scheduled is a schedule that was made.
-type Scheduled struct {
+// ScheduleResult is a schedule that was made.
+type ScheduleResult struct {
 	Handle string `json:"handle"`
 	Time   int64  `json:"time"` // ms: when it fires first
 }
 
-// Named names a schedule.
-type Named struct {
+// Ref names a schedule.
+type Ref struct {
 	Handle string `json:"handle" jsonschema:"the schedule's handle"`
 }
 
-// Cancelled is a schedule that fires no more.
-type Cancelled struct {
+// CancelResult is a schedule that fires no more.
+type CancelResult struct {
 	Handle    string `json:"handle"`
 	Cancelled bool   `json:"cancelled"`
 }
 
-// Triggered is a schedule that was fired.
-type Triggered struct {
+// TriggerResult is a schedule that was fired.
+type TriggerResult struct {
 	Handle    string `json:"handle"`
 	Triggered bool   `json:"triggered"`
 	Job       string `json:"job"` // id of the run that it started

@@ -109,11 +109,11 @@ func (c *compiler) pay(steps, patterns int) {
 		c.err = fmt.Errorf("its patterns take more than %d bytes: write fewer or smaller ones", maxPatterns)
 	}
 	if c.err == nil {
-		c.err = paid(c.ctx, c.charge, steps, patterns)
+		c.err = pay(c.ctx, c.charge, steps, patterns)
 	}
 }
 
-func paid(ctx context.Context, charge Charge, steps, patterns int) error {
+func pay(ctx context.Context, charge Charge, steps, patterns int) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}

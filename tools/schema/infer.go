@@ -46,7 +46,7 @@ func (by *inference) spend(values int) bool {
 	before := by.spent / unit
 	by.spent += values
 	if steps := by.spent/unit - before; by.err == nil && steps > 0 {
-		by.err = paid(by.ctx, by.charge, steps, 0)
+		by.err = pay(by.ctx, by.charge, steps, 0)
 	}
 	return by.err == nil
 }

@@ -17,11 +17,11 @@ func (j *judge) field(key, problem string) misfits {
 // pass pays for going by so many fields or items, most of which cost nothing else.
 func (j *judge) pass(many int) { j.spend(many / 8) }
 
-// missing tells which fields an object lacks.
-func (j *judge) missing(v map[string]any, names []string) (found misfits) {
+// absent tells which fields an object lacks.
+func (j *judge) absent(v map[string]any, names []string) (found misfits) {
 	j.spend(len(names))
 	for _, name := range names {
-		if _, ok := v[name]; !ok && !j.settled(found) {
+		if _, ok := v[name]; !ok && !j.isSettled(found) {
 			found = append(found, j.field(name, isMissing)...)
 		}
 	}
@@ -29,14 +29,14 @@ func (j *judge) missing(v map[string]any, names []string) (found misfits) {
 }
 
 // dependents checks what an object has to fit, or to have, where it has a field.
-func (j *judge) dependents(p *part, keyword string, v map[string]any, chain int, e evaluated) (found misfits) {
+func (j *judge) dependents(p *part, keyword string, v map[string]any, chain int, e coverage) (found misfits) {
 	conditions, _ := p.raw[keyword].(map[string]any)
 	j.spend(len(conditions))
 	for name, condition := range conditions {
 		if _, ok := v[name]; !ok {
 			continue
 		}
-		found = append(found, j.missing(v, texts(condition))...)
+		found = append(found, j.absent(v, texts(condition))...)
 		if sub := p.named[keyword][name]; sub != nil {
 			found = append(found, j.apply(sub, v, chain, e)...)
 		}
@@ -62,7 +62,7 @@ func (j *judge) parts(p *part, key string, found func(*part)) {
 }
 
 // object checks the fields of v.
-func (j *judge) object(p *part, v map[string]any, e evaluated) (found misfits) {
+func (j *judge) object(p *part, v map[string]any, e coverage) (found misfits) {
 	check := func(sub *part, key string) {
 		if e.note(key); sub.never {
 			found = append(found, j.field(key, "not a field that the schema allows")...)
@@ -72,7 +72,7 @@ func (j *judge) object(p *part, v map[string]any, e evaluated) (found misfits) {
 	}
 	j.pass(len(v))
 	for key := range v {
-		if j.settled(found) {
+		if j.isSettled(found) {
 			return found
 		}
 		j.parts(p, key, func(sub *part) { check(sub, key) })
@@ -88,10 +88,10 @@ func (j *judge) object(p *part, v map[string]any, e evaluated) (found misfits) {
 }
 
 // array checks the items of v.
-func (j *judge) array(p *part, v []any, e evaluated) (found misfits) {
+func (j *judge) array(p *part, v []any, e coverage) (found misfits) {
 	j.pass(len(v))
 	for i, item := range v {
-		if j.settled(found) {
+		if j.isSettled(found) {
 			return found
 		}
 		sub := p.item(i)
@@ -123,7 +123,7 @@ func (p *part) item(i int) *part {
 	return p.items
 }
 
-func (j *judge) contains(p *part, v []any, e evaluated) (found misfits) {
+func (j *judge) contains(p *part, v []any, e coverage) (found misfits) {
 	matches := 0
 	for i, item := range v {
 		if j.fits(p.subs["contains"], item, 0, nil) {

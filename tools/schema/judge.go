@@ -59,10 +59,10 @@ func (j *judge) judge(p *part, v any) error {
 }
 
 // fits reports whether v fits, and adds what was evaluated of it.
-func (j *judge) fits(p *part, v any, chain int, e evaluated) bool {
-	var own evaluated
+func (j *judge) fits(p *part, v any, chain int, e coverage) bool {
+	var own coverage
 	if e != nil {
-		own = make(evaluated)
+		own = make(coverage)
 	}
 	j.quiet++
 	found := j.apply(p, v, chain, own)
@@ -80,7 +80,7 @@ func (j *judge) spend(checks int) bool {
 		j.err = errTooCostly
 	}
 	if steps := j.spent/unit - before; j.err == nil && steps > 0 {
-		j.err = paid(j.ctx, j.charge, steps, 0)
+		j.err = pay(j.ctx, j.charge, steps, 0)
 	}
 	return j.err == nil
 }
@@ -98,7 +98,7 @@ func (j *judge) misfit(format string, args ...any) misfits {
 	return misfits{{at: slices.Clone(j.at), problem: fmt.Sprintf(format, args...)}}
 }
 
-func (j *judge) mistyped(want []string, v any) misfits {
+func (j *judge) wrongType(want []string, v any) misfits {
 	if j.quiet > 0 {
 		return j.misfit("")
 	}
@@ -109,15 +109,15 @@ func (j *judge) mistyped(want []string, v any) misfits {
 	return misfits{{at: found[0].at, problem: found[0].problem, types: want}}
 }
 
-// settled reports whether nothing more can change that the value does not fit,
+// isSettled reports whether nothing more can change that the value does not fit,
 // or would be put into words.
-func (j *judge) settled(found misfits) bool {
+func (j *judge) isSettled(found misfits) bool {
 	return j.err != nil || len(found) > 0 && (j.quiet > 0 || j.told > maxTold)
 }
 
 // apply checks v against p. chain counts the schemas that were applied to v
 // before it. What is evaluated of v goes to e, where that is not nil.
-func (j *judge) apply(p *part, v any, chain int, e evaluated) (found misfits) {
+func (j *judge) apply(p *part, v any, chain int, e coverage) (found misfits) {
 	if chain > maxChain && j.err == nil {
 		j.err = errCircular
 	}
@@ -128,16 +128,16 @@ func (j *judge) apply(p *part, v any, chain int, e evaluated) (found misfits) {
 		return j.misfit("no value is allowed here")
 	}
 	if p.types != nil && !slices.ContainsFunc(p.types, func(t string) bool { return j.isOf(v, t) }) {
-		return j.mistyped(p.types, v)
+		return j.wrongType(p.types, v)
 	}
 	if e == nil && (p.subs["unevaluatedProperties"] != nil || p.subs["unevaluatedItems"] != nil) {
-		e = make(evaluated)
+		e = make(coverage)
 	}
 	for _, sub := range p.all {
 		found = append(found, j.apply(sub, v, chain+1, e)...)
 	}
 	for _, keyword := range p.rules {
-		if j.settled(found) {
+		if j.isSettled(found) {
 			return found
 		}
 		found = append(found, j.rule(p, keyword, v, chain+1, e)...)
@@ -177,7 +177,7 @@ func (j *judge) none(subs []*part, v any, chain int) misfits {
 	case types == nil:
 		return j.misfit("fits none of the alternatives")
 	}
-	return j.mistyped(types, v)
+	return j.wrongType(types, v)
 }
 
 // weigh pays for comparing v as a whole.
@@ -216,11 +216,11 @@ func (j *judge) exact(n json.Number) bool {
 	return j.spend(checks)
 }
 
-// evaluated are the fields and items of a value that some schema spoke of; nil
+// coverage are the fields and items of a value that some schema spoke of; nil
 // where nobody asks.
-type evaluated map[any]bool
+type coverage map[any]bool
 
-func (e evaluated) note(at any) {
+func (e coverage) note(at any) {
 	if e != nil {
 		e[at] = true
 	}

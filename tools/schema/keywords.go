@@ -154,7 +154,7 @@ func texts(raw any) []string {
 }
 
 func oneOf(list []any) values {
-	v := values{"one of " + listed(list), make(map[string]bool, len(list))}
+	v := values{"one of " + listValues(list), make(map[string]bool, len(list))}
 	if len(list) == 1 {
 		v.words = value.Show(list[0])
 	}

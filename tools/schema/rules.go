@@ -42,7 +42,7 @@ var otherRules = []string{
 }
 
 // rule judges v by one keyword of p, where that looks at nothing beside it.
-func (j *judge) rule(p *part, keyword string, v any, chain int, e evaluated) (found misfits) {
+func (j *judge) rule(p *part, keyword string, v any, chain int, e coverage) (found misfits) {
 	raw := p.raw[keyword]
 	if rule, ok := numberRules[keyword]; ok {
 		n, isNumber := v.(json.Number)
@@ -94,7 +94,7 @@ func (j *judge) rule(p *part, keyword string, v any, chain int, e evaluated) (fo
 		}
 	case "required":
 		if isObject {
-			return j.missing(fields, texts(raw))
+			return j.absent(fields, texts(raw))
 		}
 	case "dependentRequired", "dependentSchemas", "dependencies":
 		if isObject {
@@ -102,7 +102,7 @@ func (j *judge) rule(p *part, keyword string, v any, chain int, e evaluated) (fo
 		}
 	case "propertyNames":
 		for key := range fields {
-			if !j.settled(found) && !j.fits(p.subs[keyword], key, 0, nil) {
+			if !j.isSettled(found) && !j.fits(p.subs[keyword], key, 0, nil) {
 				found = append(found, j.misfit("the field name %s is not allowed", value.Show(key))...)
 			}
 		}
@@ -119,7 +119,7 @@ func (j *judge) rule(p *part, keyword string, v any, chain int, e evaluated) (fo
 }
 
 // alternatives checks v by several schemas, of which one has to fit, or exactly one.
-func (j *judge) alternatives(subs []*part, exactly bool, v any, chain int, e evaluated) misfits {
+func (j *judge) alternatives(subs []*part, exactly bool, v any, chain int, e coverage) misfits {
 	var fits []int
 	for i, sub := range subs { // all, for what they evaluate
 		if j.fits(sub, v, chain, e) {

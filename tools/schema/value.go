@@ -66,7 +66,7 @@ func appendKey(b []byte, v any) []byte {
 	return value.Append(b, v)
 }
 
-func listed(values []any) string {
+func listValues(values []any) string {
 	const most = 12
 	var parts []string
 	for i, v := range values {

@@ -57,11 +57,11 @@ type verdicts struct {
 	Errors []string `json:"errors"`
 }
 
-type inferred struct {
+type inferResult struct {
 	Schema json.RawMessage `json:"schema"`
 }
 
-type coerced struct {
+type coerceResult struct {
 	Value json.RawMessage `json:"value"`
 }
 
@@ -98,18 +98,18 @@ func validateAll(ctx context.Context, call tools.Call, in against) (verdicts, er
 	return out, nil
 }
 
-func infer(ctx context.Context, call tools.Call, in inferInput) (inferred, error) {
+func infer(ctx context.Context, call tools.Call, in inferInput) (inferResult, error) {
 	doc, err := schema.Infer(ctx, against{Value: in.Value}.value(), call.Meter().ChargeSchema)
-	return inferred{doc}, err
+	return inferResult{doc}, err
 }
 
-func coerce(ctx context.Context, call tools.Call, in against) (coerced, error) {
+func coerce(ctx context.Context, call tools.Call, in against) (coerceResult, error) {
 	s, err := schema.Compile(ctx, in.Schema, call.Meter().ChargeSchema)
 	if err != nil {
-		return coerced{}, err
+		return coerceResult{}, err
 	}
 	value, err := s.Coerce(ctx, in.Value, call.Meter().ChargeSchema)
-	return coerced{value}, err
+	return coerceResult{value}, err
 }
 
 func check(ctx context.Context, call tools.Call, in checkInput) (verdict, error) {

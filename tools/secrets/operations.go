@@ -78,12 +78,12 @@ func Operations(k Keeper) []*tools.Operation {
 				}
 				err := k.Set(ctx, call.Owner(), in.Name, in.Value)
 				return setOutput{in.Name, err == nil}, err
-			}, tools.Idempotent(), tools.Sealed()),
+			}, tools.Idempotent(), tools.WithSeal()),
 		one("secret:extract", "Give out the value of a secret.", "secret/decrypt",
 			func(ctx context.Context, call tools.Call, in nameInput) (extractOutput, error) {
 				value, err := k.Get(ctx, call.Owner(), in.Name)
 				return extractOutput{in.Name, value}, err
-			}, tools.ReadOnly(), tools.Sealed()),
+			}, tools.ReadOnly(), tools.WithSeal()),
 		tools.New("secret:list", "List the names of the secrets, not their values.",
 			func(struct{}) []caps.Request { return []caps.Request{caps.Need("secret/list", "s")} },
 			func(ctx context.Context, call tools.Call, _ struct{}) (listOutput, error) {

@@ -4,7 +4,7 @@
 //
 // A secret lies at s/<name> in the namespace of its owner. Nothing but
 // secret:extract gives its value out; the workspace operations never do. The
-// operations that are given or give a value are sealed ([tools.Sealed]): it
+// operations that are given or give a value are sealed ([tools.WithSeal]): it
 // stands in no record of a job, row of the ledger, trace or log.
 //
 // What a model is given it has, though: a value that an agent takes out, or puts

@@ -58,8 +58,8 @@ var kinds = [...]string{"calls", "tokens", "money"}
 
 func (a Amount) kinds() [len(kinds)]int64 { return [...]int64{a.Calls, a.Tokens, int64(a.Money)} }
 
-// shown is how much of a kind n is, as people write it.
-func shown(kind int, n int64) json.Number {
+// display returns how much of a kind n is, as people write it.
+func display(kind int, n int64) json.Number {
 	if kinds[kind] == "money" {
 		return json.Number(Money(n).String())
 	}

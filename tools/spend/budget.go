@@ -77,8 +77,8 @@ func (b *Budget) wake() {
 	}
 }
 
-// Spent returns what has been spent so far.
-func (b *Budget) Spent() Amount {
+// Usage returns what has been spent so far.
+func (b *Budget) Usage() Amount {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.spent
@@ -116,9 +116,9 @@ func (b *Budget) admit(c *Call) (hold Amount, w wait, err error) {
 			}
 			w = wait{b.room, b.patience}
 		}
-		refused := &BudgetError{Budget: b.name, Kind: kinds[i], Spent: shown(i, spent[i]), Limit: shown(i, max(limit, 0))}
+		refused := &BudgetError{Budget: b.name, Kind: kinds[i], Spent: display(i, spent[i]), Limit: display(i, max(limit, 0))}
 		if held[i] > 0 {
-			refused.Held = shown(i, held[i])
+			refused.Held = display(i, held[i])
 		}
 		return Amount{}, w, refused
 	}

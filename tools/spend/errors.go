@@ -31,8 +31,8 @@ func (e *BudgetError) Error() string {
 	return text + ": the owner can raise it"
 }
 
-// Unasked is true: no model was asked.
-func (e *BudgetError) Unasked() bool { return true }
+// IsNoCall is true: no model was asked.
+func (e *BudgetError) IsNoCall() bool { return true }
 
 // Code is [fault.BudgetSpent].
 func (e *BudgetError) Code() fault.Code { return fault.BudgetSpent }
@@ -51,8 +51,8 @@ func (e *PriceError) Error() string {
 	return fmt.Sprintf("budget %q limits money, and model %q has no price: add price to the model", e.Budget, e.Model)
 }
 
-// Unasked is true: no model was asked.
-func (e *PriceError) Unasked() bool { return true }
+// IsNoCall is true: no model was asked.
+func (e *PriceError) IsNoCall() bool { return true }
 
 // Code is [fault.NoPrice].
 func (e *PriceError) Code() fault.Code { return fault.NoPrice }

@@ -26,17 +26,17 @@ type Token struct {
 	Used    int64  `json:"used,omitempty"` // last, as it was noted once an hour
 }
 
-// Created is a token with its text, which nobody is told again.
-type Created struct {
+// CreateResult is a token with its text, which nobody is told again.
+type CreateResult struct {
 	Token
 	Secret string `json:"token"`
 }
 
 // Service keeps the tokens of a venue. Every method acts on those of the caller.
 type Service interface {
-	Create(ctx context.Context, call tools.Call, in New) (Created, error)
+	Create(ctx context.Context, call tools.Call, in New) (CreateResult, error)
 	List(ctx context.Context, call tools.Call, in Query) (Listing, error)
-	Revoke(ctx context.Context, call tools.Call, in Named) (Revoked, error)
+	Revoke(ctx context.Context, call tools.Call, in Ref) (RevokeResult, error)
 }
 
 // New asks for a token.
@@ -71,13 +71,13 @@ type Listing struct {
 	Tokens []Token `json:"tokens"`
 }
 
-// Named names a token.
-type Named struct {
+// Ref names a token.
+type Ref struct {
 	Name string `json:"name" jsonschema:"the token's name, as token:list has it"`
 }
 
-// Revoked says whether there was a token to revoke.
-type Revoked struct {
+// RevokeResult says whether there was a token to revoke.
+type RevokeResult struct {
 	Name    string `json:"name"`
 	Revoked bool   `json:"revoked"`
 }
@@ -93,12 +93,12 @@ func Operations(s Service) []*tools.Operation {
 					return []caps.Request{caps.Invalid(err)}
 				}
 				return on("token/create", in.Name)
-			}, s.Create, within("token/create"), tools.Exclusive(), tools.Sealed()),
+			}, s.Create, within("token/create"), tools.Exclusive(), tools.WithSeal()),
 		tools.New("token:list", "List your tokens: their names and times.",
 			func(Query) []caps.Request { return []caps.Request{caps.Need("token/read", "tokens")} },
 			s.List, tools.Within(caps.ScopeExactly("token/read", "tokens")), tools.ReadOnly()),
 		tools.New("token:revoke", "Revoke a token: it proves nothing from then on. Only a person can.",
-			func(in Named) []caps.Request { return on("token/revoke", in.Name) },
+			func(in Ref) []caps.Request { return on("token/revoke", in.Name) },
 			s.Revoke, within("token/revoke"), tools.Exclusive(), tools.Idempotent()),
 	}
 }

@@ -43,8 +43,8 @@ func (v view) authors(ctx context.Context, owner, name string) (author tools.Aut
 	return author, rev, nil
 }
 
-// signedBy is who wrote what nobody signed: the owner of the namespace.
-func signedBy(owner string) (author tools.Author) {
+// ownerAuthor is who wrote what nobody signed: the owner of the namespace.
+func ownerAuthor(owner string) (author tools.Author) {
 	if did, err := ucan.ParseDID(owner); err == nil {
 		author.As = []ucan.DID{did}
 	}
@@ -55,7 +55,7 @@ func signedBy(owner string) (author tools.Author) {
 func (v view) writers(ctx context.Context, owner, name string) (tools.Author, error) {
 	author, rev, err := v.authors(ctx, owner, name)
 	if err == nil && rev == 0 {
-		author = signedBy(owner)
+		author = ownerAuthor(owner)
 	}
 	return author, err
 }
@@ -82,7 +82,7 @@ func (e *edit) sign(ctx context.Context, how manner) error {
 	after := *e.t.author
 	if !whole || how != replaces {
 		if rev == 0 && e.rev != 0 {
-			before = signedBy(e.owner)
+			before = ownerAuthor(e.owner)
 		}
 		after = after.And(before)
 	}

@@ -23,7 +23,7 @@ const (
 // which the first has so many.
 func (v view) children(ctx context.Context, n node, offset, first int) iter.Seq2[child, error] {
 	return func(yield func(child, error) bool) {
-		if !n.stored() {
+		if !n.isStored() {
 			all, err := leafChildren(n)
 			for _, c := range all[min(offset, len(all)):] {
 				if !yield(c, nil) {
@@ -62,7 +62,7 @@ func (v view) children(ctx context.Context, n node, offset, first int) iter.Seq2
 // keys returns the keys of a map from offset on, at most limit, without reading what is there.
 func (v view) keys(ctx context.Context, n node, offset, limit int) ([]string, error) {
 	keys := []string{}
-	if !n.stored() {
+	if !n.isStored() {
 		all, err := leafChildren(n)
 		for _, c := range all[min(offset, len(all)):min(offset+limit, len(all))] {
 			keys = append(keys, c.key)
@@ -83,7 +83,7 @@ func (v view) keys(ctx context.Context, n node, offset, limit int) ([]string, er
 
 // size is the number of children of a container.
 func (v view) size(ctx context.Context, n node) (int, error) {
-	if n.stored() {
+	if n.isStored() {
 		count, _, err := v.count(ctx, n.id())
 		return count, err
 	}

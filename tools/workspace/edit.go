@@ -43,7 +43,7 @@ func (e *edit) apply(ctx context.Context, it item, how manner) error {
 			return e.replace(ctx, it)
 		case how == removes:
 			return e.drop(ctx)
-		case e.rev != 0 && e.node.stored():
+		case e.rev != 0 && e.node.isStored():
 			return e.push(ctx, it)
 		}
 	}
@@ -122,7 +122,7 @@ func (e *edit) drop(ctx context.Context) error {
 
 // discard marks what the entry refers to as garbage.
 func (e *edit) discard() {
-	if e.rev != 0 && e.node.stored() {
+	if e.rev != 0 && e.node.isStored() {
 		e.put[markerKey(e.node.id())] = nil
 	}
 }

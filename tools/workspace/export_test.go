@@ -59,7 +59,7 @@ var (
 
 // Link is what DecodeNode found: the id of a branch, and whether it counts its entries.
 func (n node) Link() (id [16]byte, stored, counted bool) {
-	if !n.stored() {
+	if !n.isStored() {
 		return id, false, false
 	}
 	return n.id(), true, true

@@ -23,14 +23,14 @@ type inspectOut struct {
 }
 
 func (s *space) inspect(ctx context.Context, call tools.Call, in inspectIn) (inspectOut, error) {
-	if err := bounded("budget", &in.Budget, defaultBudget, smallestBudget, largestBudget); err != nil {
+	if err := clamp("budget", &in.Budget, defaultBudget, smallestBudget, largestBudget); err != nil {
 		return inspectOut{}, err
 	}
 	paths, err := pathList(in.Paths)
 	if err != nil {
 		return inspectOut{}, err
 	}
-	v, err := s.charged(call).look(ctx)
+	v, err := s.treeFor(call).look(ctx)
 	if err != nil {
 		return inspectOut{}, err
 	}
@@ -68,7 +68,7 @@ type renderer struct {
 // render prints n in at most budget bytes: whole, or with as many children as fit, and more of those
 // further inside, since a record shown in full says more than five cut short.
 func (r renderer) render(ctx context.Context, n node, budget int) (string, error) {
-	v, err := opened(n)
+	v, err := openNode(n)
 	if err != nil {
 		return "", err
 	}
@@ -78,7 +78,7 @@ func (r renderer) render(ctx context.Context, n node, budget int) (string, error
 				return "", context.Cause(ctx)
 			}
 			left := budget + 2
-			text, err := r.print(ctx, v, shown{most, grow, &left}, 0)
+			text, err := r.print(ctx, v, showLimits{most, grow, &left}, 0)
 			if err == nil && len(text) <= budget {
 				return text, nil
 			}
@@ -94,23 +94,23 @@ func (r renderer) render(ctx context.Context, n node, budget int) (string, error
 	return value.Cut(placeholder(count, n.isVector()), budget), err
 }
 
-// shown is what a renderer prints of a value: so many children, and of those as many more; and so
+// showLimits is what a renderer prints of a value: so many children, and of those as many more; and so
 // many bytes of a scalar. It ends when there is no room left.
-type shown struct {
+type showLimits struct {
 	most, grow int
 	left       *int
 }
 
-// opened is a leaf as its decoded value, and a branch as it is.
-func opened(n node) (any, error) {
-	if n.stored() {
+// openNode returns a leaf as its decoded value, and a branch as it is.
+func openNode(n node) (any, error) {
+	if n.isStored() {
 		return n, nil
 	}
 	return parse(n)
 }
 
 // print prints what opened returns.
-func (r renderer) print(ctx context.Context, v any, s shown, depth int) (string, error) {
+func (r renderer) print(ctx context.Context, v any, s showLimits, depth int) (string, error) {
 	vector := false
 	switch v := v.(type) {
 	case node:
@@ -132,7 +132,7 @@ func (r renderer) print(ctx context.Context, v any, s shown, depth int) (string,
 		if more = len(parts) == s.most; more {
 			break
 		}
-		text, err := r.print(ctx, c.v, shown{min(s.most, largestBudget) * s.grow, s.grow, s.left}, depth+1)
+		text, err := r.print(ctx, c.v, showLimits{min(s.most, largestBudget) * s.grow, s.grow, s.left}, depth+1)
 		if err != nil {
 			return "", err
 		}
@@ -153,17 +153,17 @@ func (r renderer) print(ctx context.Context, v any, s shown, depth int) (string,
 	return r.frame(vector, parts, depth), nil
 }
 
-// printed is a part of what is printed: its key, or "" in an array, and what opened returns of it.
-type printed struct {
+// printPart is a part of what is printed: its key, or "" in an array, and what opened returns of it.
+type printPart struct {
 	key string
 	v   any
 }
 
 // parts goes through the parts of a branch, or of a decoded map or array.
-func (r renderer) parts(ctx context.Context, v any) iter.Seq2[printed, error] {
-	return func(yield func(printed, error) bool) {
+func (r renderer) parts(ctx context.Context, v any) iter.Seq2[printPart, error] {
+	return func(yield func(printPart, error) bool) {
 		for key, part := range partsOf(v) {
-			if !yield(printed{key, part}, nil) {
+			if !yield(printPart{key, part}, nil) {
 				return
 			}
 		}
@@ -172,9 +172,9 @@ func (r renderer) parts(ctx context.Context, v any) iter.Seq2[printed, error] {
 			return
 		}
 		for c, err := range r.children(ctx, n, 0, firstPage) {
-			part := printed{key: c.key}
+			part := printPart{key: c.key}
 			if err == nil {
-				part.v, err = opened(c.node)
+				part.v, err = openNode(c.node)
 			}
 			if !yield(part, err) {
 				return

@@ -28,7 +28,7 @@ type listIn struct {
 }
 
 func (s *space) list(ctx context.Context, call tools.Call, in listIn) (listing, error) {
-	if r, err := in.Path.Resource(); !in.Path.Given() || err == nil && len(r.Segments()) == 0 {
+	if r, err := in.Path.Resource(); !in.Path.IsPresent() || err == nil && len(r.Segments()) == 0 {
 		names := []string{"o", "w"}
 		count := len(names)
 		return listing{Exists: true, Type: "Map", Count: &count, Keys: names}, nil
@@ -51,17 +51,17 @@ func (s *space) slice(ctx context.Context, call tools.Call, in sliceIn) (listing
 }
 
 func (s *space) page(ctx context.Context, call tools.Call, path caps.Path, p page, limit int64) (listing, error) {
-	if err := bounded("limit", &p.limit, limit, 1, largestLimit); err != nil {
+	if err := clamp("limit", &p.limit, limit, 1, largestLimit); err != nil {
 		return listing{}, err
 	}
-	if err := bounded("offset", &p.offset, 0, 0, 1<<40); err != nil {
+	if err := clamp("offset", &p.offset, 0, 0, 1<<40); err != nil {
 		return listing{}, err
 	}
 	r, err := source(call, path)
 	if err != nil {
 		return listing{}, err
 	}
-	return s.charged(call).list(ctx, call.Owner().String(), r, p)
+	return s.treeFor(call).list(ctx, call.Owner().String(), r, p)
 }
 
 // maxPage bounds the JSON of the values of one page, in bytes.

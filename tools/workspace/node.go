@@ -43,14 +43,14 @@ var errBadNode = errors.New("the stored entry is damaged")
 // decodeNode checks what a node can tell by itself. The node is data.
 func decodeNode(data []byte) (node, error) {
 	n := node(data)
-	if len(n) == 0 || n.stored() && len(n) != 1+len(branchID{}) || !n.stored() && strings.IndexByte(`{["tfn-0123456789`, n[0]) < 0 {
+	if len(n) == 0 || n.isStored() && len(n) != 1+len(branchID{}) || !n.isStored() && strings.IndexByte(`{["tfn-0123456789`, n[0]) < 0 {
 		return nil, errBadNode
 	}
 	return n, nil
 }
 
-// stored reports whether the node's content stands in entries of its own.
-func (n node) stored() bool { return n[0] == mapKind || n[0] == vectorKind }
+// isStored reports whether the node's content stands in entries of its own.
+func (n node) isStored() bool { return n[0] == mapKind || n[0] == vectorKind }
 
 // id is that of the branch, of a node that is stored.
 func (n node) id() branchID { return branchID(n[1:]) }

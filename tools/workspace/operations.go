@@ -44,8 +44,8 @@ func Operations(tree *Tree) []*tools.Operation {
 // space is the operations on a tree.
 type space struct{ tree *Tree }
 
-// charged returns the tree with what a call moves charged to it.
-func (s *space) charged(call tools.Call) *Tree {
+// treeFor returns the tree with what a call moves charged to it.
+func (s *space) treeFor(call tools.Call) *Tree {
 	return &Tree{s.tree.forest, user{meter: call.Authority().Meter()}}
 }
 
@@ -66,10 +66,10 @@ func source(call tools.Call, path caps.Path) (caps.Resource, error) {
 func (s *space) target(call tools.Call, r caps.Resource) *Tree {
 	set, author := call.Caps(), call.Authority().Author()
 	own := r.DID() == "" || r.DID() == call.Owner().String()
-	t := s.charged(call)
+	t := s.treeFor(call)
 	t.author = &author
 	t.sees = func(segs []string) bool {
-		return own && set.Check(caps.Need("crud/read", join(segs))).Allowed()
+		return own && set.Check(caps.Need("crud/read", join(segs))).IsAllowed()
 	}
 	return t
 }

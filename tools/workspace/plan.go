@@ -112,7 +112,7 @@ func (k packing) plan(v any) (*plan, error) {
 func (k packing) join(kind byte, children []*plan) (node, bool) {
 	size := 2
 	for _, c := range children {
-		if c.node.stored() || len(c.node) > k.part {
+		if c.node.isStored() || len(c.node) > k.part {
 			return nil, false
 		}
 		if size += len(c.node) + len(c.segment) + 1; size > k.leaf {
@@ -140,7 +140,7 @@ func (k packing) join(kind byte, children []*plan) (node, bool) {
 // extent is the size of what emit puts, with the entry of the plan itself.
 func (p *plan) extent() (size, keys int) {
 	size, keys = prefixLen+len(p.node), 1
-	if p.node.stored() {
+	if p.node.isStored() {
 		size, keys = size+prefixLen+16, 2
 	}
 	for _, c := range p.children {
@@ -152,7 +152,7 @@ func (p *plan) extent() (size, keys int) {
 
 // emit puts the entries of the plan's branches, but not the entry that links the plan itself.
 func (p *plan) emit(put map[string][]byte) {
-	if !p.node.stored() {
+	if !p.node.isStored() {
 		return
 	}
 	id := p.node.id()

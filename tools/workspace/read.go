@@ -65,7 +65,7 @@ func (t *Tree) get(ctx context.Context, owner string, r caps.Resource, out *sink
 // stream writes the JSON of n. The children of a branch come in the order of their keys, which is
 // that of sorted JSON.
 func (v view) stream(ctx context.Context, n node, out *sink) error {
-	if !n.stored() {
+	if !n.isStored() {
 		return out.write(n)
 	}
 	head, end := []byte("{"), "}"

@@ -34,7 +34,7 @@ type readOut struct {
 }
 
 func (s *space) read(ctx context.Context, call tools.Call, in readIn) (readOut, error) {
-	if err := bounded("maxSize", &in.MaxSize, defaultMaxSize, 1, largestMaxSize); err != nil {
+	if err := clamp("maxSize", &in.MaxSize, defaultMaxSize, 1, largestMaxSize); err != nil {
 		return readOut{}, err
 	}
 	r, err := source(call, in.Path)
@@ -42,7 +42,7 @@ func (s *space) read(ctx context.Context, call tools.Call, in readIn) (readOut, 
 		return readOut{}, err
 	}
 	text := &sink{limit: in.MaxSize}
-	rev, err := s.charged(call).get(ctx, call.Owner().String(), r, text)
+	rev, err := s.treeFor(call).get(ctx, call.Owner().String(), r, text)
 	switch {
 	case err != nil || rev == 0:
 		return readOut{}, err
@@ -52,8 +52,8 @@ func (s *space) read(ctx context.Context, call tools.Call, in readIn) (readOut, 
 	return readOut{Exists: true, Value: text.buf}, nil
 }
 
-// bounded puts the default in place of 0 and refuses what is out of bounds.
-func bounded(field string, n *int64, byDefault, least, most int64) error {
+// clamp puts the default in place of 0 and refuses what is out of bounds.
+func clamp(field string, n *int64, byDefault, least, most int64) error {
 	if *n == 0 {
 		*n = byDefault
 	}

@@ -13,7 +13,7 @@ import (
 
 // placeIn is the resource that a field names.
 func placeIn(field string, p caps.Path) (caps.Resource, error) {
-	if !p.Given() {
+	if !p.IsPresent() {
 		return caps.Resource{}, fmt.Errorf("%s is missing: give a path such as w/notes, as a string or as an array of segments", field)
 	}
 	r, err := p.Resource()
@@ -25,7 +25,7 @@ func placeIn(field string, p caps.Path) (caps.Resource, error) {
 
 // needRead is what reading a path requires. Without a path, or at the root, only a list can read.
 func needRead(field string, p caps.Path, rootToo bool) caps.Request {
-	if !p.Given() && rootToo {
+	if !p.IsPresent() && rootToo {
 		return caps.NeedOn("crud/read", caps.Resource{})
 	}
 	r, err := placeIn(field, p)

@@ -87,7 +87,7 @@ func (t *Tree) sweepBatch(ctx context.Context, id branchID) (put map[string][]by
 		if err != nil {
 			return nil, nil, err
 		}
-		if n.stored() {
+		if n.isStored() {
 			put[markerKey(n.id())] = nil
 		}
 		del = append(del, r.Key)

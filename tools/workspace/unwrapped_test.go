@@ -20,12 +20,12 @@ func TestUnwrappedTwin(t *testing.T) {
 		if inner := strings.TrimSpace(text); json.Valid([]byte(inner)) && (inner[0] == '{' || inner[0] == '[') {
 			want = inner
 		}
-		if got := workspace.Unwrapped(quoted); string(got) != want {
+		if got := workspace.Unwrap(quoted); string(got) != want {
 			t.Fatalf("Unwrapped(%s) = %s, want %s", quoted, got, want)
 		}
 	})
 	for _, value := range []string{`null`, `true`, `1`, `{"a":"[]"}`, ` [1]`} {
-		if got := workspace.Unwrapped([]byte(value)); string(got) != value {
+		if got := workspace.Unwrap([]byte(value)); string(got) != value {
 			t.Errorf("Unwrapped(%s) = %s", value, got)
 		}
 	}

@@ -33,15 +33,15 @@ func (v view) get(ctx context.Context, key string) ([]byte, uint64, error) {
 // page and pageKeys read the entries of a branch.
 func (v view) page(ctx context.Context, id branchID, from string, limit int) ([]Row, string, error) {
 	rows, next, err := v.snap.Page(ctx, entryPrefix(id), from, limit)
-	return charged(ctx, v.t, rows, next, err, func(r Row) int { return len(r.Key) + len(r.Value) })
+	return chargePage(ctx, v.t, rows, next, err, func(r Row) int { return len(r.Key) + len(r.Value) })
 }
 
 func (v view) pageKeys(ctx context.Context, id branchID, from string, limit int) ([]string, string, error) {
 	keys, next, err := v.snap.PageKeys(ctx, entryPrefix(id), from, limit)
-	return charged(ctx, v.t, keys, next, err, func(key string) int { return len(key) })
+	return chargePage(ctx, v.t, keys, next, err, func(key string) int { return len(key) })
 }
 
-func charged[T any](ctx context.Context, t *Tree, page []T, next string, err error, size func(T) int) ([]T, string, error) {
+func chargePage[T any](ctx context.Context, t *Tree, page []T, next string, err error, size func(T) int) ([]T, string, error) {
 	sum := 0
 	for _, row := range page {
 		sum += size(row)
@@ -107,7 +107,7 @@ func (v view) find(ctx context.Context, owner string, segs []string) (*spot, err
 		switch {
 		case err != nil:
 			return nil, fmt.Errorf("read %s: %w", join(s.path()), err)
-		case rev == 0, s.depth == len(segs), !s.node.stored():
+		case rev == 0, s.depth == len(segs), !s.node.isStored():
 			return s, nil
 		}
 		s.branch, s.inVector = s.node.id(), s.node.isVector()

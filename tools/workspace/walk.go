@@ -42,7 +42,7 @@ func (v view) walk(ctx context.Context, n node, path []string, yield func(Part, 
 		}
 		index++
 		below := append(slices.Clip(path), key)
-		if !c.node.stored() {
+		if !c.node.isStored() {
 			if !yield(Part{below, json.RawMessage(c.node)}, nil) {
 				return false
 			}

@@ -99,14 +99,14 @@ func (t *Tree) place(ctx context.Context, owner string, r caps.Resource, v any, 
 		return err
 	}
 	defer writing.Unlock()
-	var counting keylock.Held
+	var counting keylock.Hold
 	defer func() { counting.Unlock() }()
 	for range attempts {
 		e, err := t.edit(ctx, owner, segs, it, how)
 		if err != nil || len(e.put)+len(e.del) == 0 {
 			return err
 		}
-		if e.counted != "" && counting == (keylock.Held{}) {
+		if e.counted != "" && counting == (keylock.Hold{}) {
 			var waited bool
 			if counting, waited, err = t.counters.Lock(ctx, e.counted); err != nil {
 				return err
@@ -120,7 +120,7 @@ func (t *Tree) place(ctx context.Context, owner string, r caps.Resource, v any, 
 			return fmt.Errorf("write %s: %w", join(segs), err)
 		}
 		if moved == "" {
-			if e.rev != 0 && e.node.stored() {
+			if e.rev != 0 && e.node.isStored() {
 				t.wakeSweeper()
 			}
 			return nil

@@ -21,7 +21,7 @@ type writeOut struct {
 }
 
 func (s *space) write(ctx context.Context, call tools.Call, in writeIn) (writeOut, error) {
-	return writeOut{true}, s.change(ctx, call, in.Path, Unwrapped(in.Value), replaces)
+	return writeOut{true}, s.change(ctx, call, in.Path, Unwrap(in.Value), replaces)
 }
 
 type appendIn struct {
@@ -82,9 +82,9 @@ func (s *space) copy(ctx context.Context, call tools.Call, in copyIn) (copyOut, 
 	return copyOut{true}, s.target(call, to).copy(ctx, owner, from, owner, to)
 }
 
-// Unwrapped is the value that covia:write stores: an object or array is taken out of a string, as
+// Unwrap returns the value that covia:write stores: an object or array is taken out of a string, as
 // models often send one in quotes, and stored that way nothing in it could be addressed.
-func Unwrapped(value json.RawMessage) json.RawMessage {
+func Unwrap(value json.RawMessage) json.RawMessage {
 	if opens := bytes.TrimLeft(value, "\" \t\r\n"); len(opens) > 0 && (opens[0] >= 'a' && opens[0] <= 'z' || opens[0] >= 'A' && opens[0] <= 'Z') {
 		return value // as most texts begin
 	}

@@ -82,7 +82,7 @@ func (f *Face) open(w http.ResponseWriter, r *http.Request, agent string) (*call
 	if c.person, err = f.door.Caller(r); err != nil {
 		return c, err
 	}
-	c.p = c.person.Relayed()
+	c.p = c.person.AsRelay()
 	return c, nil
 }
 
@@ -136,8 +136,8 @@ func (c *call) read(params any) error {
 	return nil
 }
 
-// unhurried has the answer take as long as it takes.
-func (c *call) unhurried() error {
+// takeTime has the answer take as long as it takes.
+func (c *call) takeTime() error {
 	return http.NewResponseController(c.w).SetWriteDeadline(time.Time{})
 }
 

@@ -106,7 +106,7 @@ func (f *Face) card(w http.ResponseWriter, r *http.Request, agent string) {
 		write(w, jsonType, http.StatusMethodNotAllowed, errRequest.because("a card is got by GET").status())
 		return
 	}
-	shown, list := f.door.Venue.Shown()
+	shown, list := f.door.Venue.Showcase()
 	public := true
 	if agent != "" {
 		if list = only(list, agent); list == nil {
@@ -155,8 +155,8 @@ func only(list []agents.Summary, id string) []agents.Summary {
 	return nil
 }
 
-// extendedCard shows the agents that the caller may ask.
-func (c *call) extendedCard() (any, error) {
+// fullCard shows the agents that the caller may ask.
+func (c *call) fullCard() (any, error) {
 	if err := c.read(new(struct{})); err != nil {
 		return nil, err
 	}
@@ -169,7 +169,7 @@ func (c *call) extendedCard() (any, error) {
 			return nil, errNoAgent
 		}
 	}
-	shown, _ := c.face.door.Venue.Shown()
+	shown, _ := c.face.door.Venue.Showcase()
 	at, known := base(shown, c.r)
 	raw, err := c.face.encode(c.face.cardOf(shown, at, c.agent, list, true), known)
 	return json.RawMessage(raw), err

@@ -33,7 +33,7 @@ func (c *call) http(path string) error {
 	if c.version != modern {
 		return errVersion.because("HTTP+JSON is spoken in 1.0: say A2A-Version: 1.0")
 	}
-	m, vars, wrong := routed(c.r.Method, path)
+	m, vars, wrong := route(c.r.Method, path)
 	switch {
 	case wrong && m == nil:
 		return (&failure{Code: errMethod.Code, HTTP: http.StatusMethodNotAllowed, Status: "UNIMPLEMENTED", Reason: errMethod.Reason}).because("this is there for another method of HTTP")
@@ -60,7 +60,7 @@ func (c *call) http(path string) error {
 		return err
 	}
 	status := http.StatusOK
-	if result = c.told(result); result == nil {
+	if result = c.inVersion(result); result == nil {
 		result = empty{}
 	}
 	write(c.w, ownType, status, result)

@@ -54,7 +54,7 @@ func (c *call) list() (any, error) {
 			break
 		}
 		looked++
-		is := c.listed(&rec, &in)
+		is := c.isListed(&rec, &in)
 		if is {
 			out.TotalSize++
 		}
@@ -82,9 +82,9 @@ func (c *call) row(rec *runs.Record, s shape) *a2a.Task {
 	return t
 }
 
-// listed reports whether a run is a task that is asked for. What agents had others do for a
+// isListed reports whether a run is a task that is asked for. What agents had others do for a
 // task is part of it.
-func (c *call) listed(rec *runs.Record, in *a2a.ListTasksRequest) bool {
+func (c *call) isListed(rec *runs.Record, in *a2a.ListTasksRequest) bool {
 	return c.isTask(rec) && rec.Parent == "" &&
 		(in.ContextID == "" || rec.Session == in.ContextID) &&
 		(in.Status == "" || stateOf(rec) == in.Status) &&

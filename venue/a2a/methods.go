@@ -31,7 +31,7 @@ var methods = []method{
 	{name: "GetTaskPushNotificationConfig", old: "tasks/pushNotificationConfig/get", verb: "GET", path: "tasks/{taskId}/pushNotificationConfigs/{id}", answer: (*call).getPush},
 	{name: "ListTaskPushNotificationConfigs", old: "tasks/pushNotificationConfig/list", verb: "GET", path: "tasks/{taskId}/pushNotificationConfigs", answer: (*call).listPushes},
 	{name: "DeleteTaskPushNotificationConfig", old: "tasks/pushNotificationConfig/delete", verb: "DELETE", path: "tasks/{taskId}/pushNotificationConfigs/{id}", answer: (*call).deletePush},
-	{name: "GetExtendedAgentCard", old: "agent/getAuthenticatedExtendedCard", verb: "GET", path: "extendedAgentCard", answer: (*call).extendedCard},
+	{name: "GetExtendedAgentCard", old: "agent/getAuthenticatedExtendedCard", verb: "GET", path: "extendedAgentCard", answer: (*call).fullCard},
 
 	{name: "a2a/capabilities/request", verb: "POST", path: "capabilities:request", answer: (*call).requestCapabilities, ours: true},
 	{name: "a2a/capabilities/attenuate", verb: "POST", path: "capabilities:attenuate", answer: (*call).attenuate, ours: true},
@@ -51,8 +51,8 @@ var heads = func() map[string]bool {
 	return m
 }()
 
-// named is the method of a name, in a version.
-func named(name, version string) *method {
+// methodOf is the method of a name, in a version.
+func methodOf(name, version string) *method {
 	for i := range methods {
 		m := &methods[i]
 		if version == modern && m.name == name || version == legacy && m.old == name && name != "" || m.ours && m.name == name {
@@ -62,9 +62,9 @@ func named(name, version string) *method {
 	return nil
 }
 
-// routed is the method of a path, with what the path names. wrong says that it is there for
+// route returns the method of a path, with what the path names. wrong says that it is there for
 // other verbs.
-func routed(verb, path string) (found *method, vars map[string]string, wrong bool) {
+func route(verb, path string) (found *method, vars map[string]string, wrong bool) {
 	for i := range methods {
 		m := &methods[i]
 		vars, ok := match(m.path, path)

@@ -68,16 +68,16 @@ func (f *Face) knows(uri string) bool {
 	if uri != URI {
 		return false // a head has room for very many
 	}
-	shown, _ := f.door.Venue.Shown()
+	shown, _ := f.door.Venue.Showcase()
 	return len(shown.Grants) > 0
 }
 
 // aware reports whether the caller has named the extension.
 func (c *call) aware() bool { return slices.Contains(c.extensions, URI) }
 
-// negotiating reads the parameters of a method of the extension. One that it does not know is
+// readNegotiation reads the parameters of a method of the extension. One that it does not know is
 // refused: a limit under a wrong name would be none.
-func (c *call) negotiating(params any) error {
+func (c *call) readNegotiation(params any) error {
 	if !c.aware() {
 		return errNoExtension
 	}
@@ -103,7 +103,7 @@ func (c *call) requestCapabilities() (any, error) {
 		lending.Request
 		Purpose string `json:"purpose"`
 	}
-	if err := c.negotiating(&in); err != nil {
+	if err := c.readNegotiation(&in); err != nil {
 		return nil, err
 	}
 	if in.Request.Purpose = in.Purpose; in.Purpose == "" { // the caller's word, which approvals and the ledger call so
@@ -118,7 +118,7 @@ func (c *call) attenuate() (any, error) {
 		Constraints  lending.Constraints `json:"constraints"`
 		Holder       string              `json:"holder"`
 	}
-	if err := c.negotiating(&in); err != nil {
+	if err := c.readNegotiation(&in); err != nil {
 		return nil, err
 	}
 	return c.lend("capability:attenuate", lending.Attenuate{CapabilityID: in.CapabilityID, Constraints: in.Constraints, Holder: in.Holder})
@@ -128,7 +128,7 @@ func (c *call) attenuate() (any, error) {
 func lends[In any](operation string) func(*call) (any, error) {
 	return func(c *call) (any, error) {
 		var in In
-		if err := c.negotiating(&in); err != nil {
+		if err := c.readNegotiation(&in); err != nil {
 			return nil, err
 		}
 		return c.lend(operation, in)
@@ -144,7 +144,7 @@ func (c *call) skill() (any, error) {
 		CapabilityID string          `json:"capabilityId"`
 		Metadata     map[string]any  `json:"metadata"`
 	}
-	if err := c.negotiating(&in); err != nil {
+	if err := c.readNegotiation(&in); err != nil {
 		return nil, err
 	}
 	if in.CapabilityID == "" {
@@ -162,7 +162,7 @@ func (c *call) skill() (any, error) {
 
 // ambient says why something is not done without a capability.
 func (c *call) ambient(said map[string]any) error {
-	shown, _ := c.face.door.Venue.Shown()
+	shown, _ := c.face.door.Venue.Showcase()
 	switch {
 	case shown.Phase == 3:
 		return lentFailures[lending.Required].because("nothing is done here without a capability: ask for one by a2a/capabilities/request")
@@ -172,21 +172,21 @@ func (c *call) ambient(said map[string]any) error {
 	return nil
 }
 
-// governed reports whether an agent does what grants are for.
-func governed(shown *config.A2A, agent string) bool {
+// isGoverned reports whether an agent does what grants are for.
+func isGoverned(shown *config.A2A, agent string) bool {
 	return slices.ContainsFunc(shown.Grants, func(g config.Grant) bool { return g.Agent == agent })
 }
 
-// bounded is the principal who gives an agent a task, bounded by the capabilities that go with
+// bind returns the principal who gives an agent a task, bounded by the capabilities that go with
 // it, and what the agent is told: its handles beside the message.
-func (c *call) bounded(in *a2a.SendMessageRequest, agent string, input json.RawMessage) (*venue.Principal, json.RawMessage, error) {
+func (c *call) bind(in *a2a.SendMessageRequest, agent string, input json.RawMessage) (*venue.Principal, json.RawMessage, error) {
 	said, err := ofExtension(in.Metadata, in.Message.Metadata)
 	if err != nil {
 		return nil, nil, err
 	}
-	shown, _ := c.face.door.Venue.Shown()
+	shown, _ := c.face.door.Venue.Showcase()
 	if len(said) == 0 || said[ambientKey] != nil {
-		if !governed(&shown, agent) {
+		if !isGoverned(&shown, agent) {
 			return c.p, input, nil
 		}
 		if shown.Phase == 3 && !c.aware() {
@@ -217,9 +217,9 @@ func (c *call) bounded(in *a2a.SendMessageRequest, agent string, input json.RawM
 	return p, told, err
 }
 
-// boundAlready refuses what a message to a task says of capabilities: that has what it began with,
+// refuseBounds refuses what a message to a task says of capabilities: that has what it began with,
 // and whoever narrows it would take it for narrower.
-func (c *call) boundAlready(in *a2a.SendMessageRequest) error {
+func (c *call) refuseBounds(in *a2a.SendMessageRequest) error {
 	said, err := ofExtension(in.Metadata, in.Message.Metadata)
 	switch {
 	case err != nil || len(said) == 0:
@@ -302,7 +302,7 @@ func (c *call) sendLiteral() (any, error) {
 		Config       any            `json:"configuration"`
 		Metadata     map[string]any `json:"metadata"`
 	}
-	if err := c.negotiating(&in); err != nil {
+	if err := c.readNegotiation(&in); err != nil {
 		return nil, err
 	}
 	if in.Message == nil {

@@ -6,8 +6,8 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 )
 
-// told is a result as the version of the request has it.
-func (c *call) told(result any) any {
+// inVersion is a result as the version of the request has it.
+func (c *call) inVersion(result any) any {
 	if c.version == modern {
 		return result
 	}

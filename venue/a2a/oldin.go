@@ -35,8 +35,8 @@ type oldPart struct {
 	} `json:"file"`
 }
 
-// sending reads the parameters of a message, of either version.
-func (c *call) sending() (*a2a.SendMessageRequest, error) {
+// readMessage reads the parameters of a message, of either version.
+func (c *call) readMessage() (*a2a.SendMessageRequest, error) {
 	if c.version == modern {
 		in := new(a2a.SendMessageRequest)
 		return in, c.read(in)

@@ -111,15 +111,15 @@ func noPush(err error) error {
 	return err
 }
 
-// pushNamed names a push, or the task of some.
-type pushNamed struct {
+// pushRef names a push, or the task of some.
+type pushRef struct {
 	a2a.GetTaskPushConfigRequest
 	Old string `json:"pushNotificationConfigId"`
 }
 
-// named reads which push of which task is meant, in 0.3's words too.
-func (c *call) named() (*runs.Record, string, error) {
-	var in pushNamed
+// readPush reads which push of which task is meant, in 0.3's words too.
+func (c *call) readPush() (*runs.Record, string, error) {
+	var in pushRef
 	if err := c.read(&in); err != nil {
 		return nil, "", err
 	}
@@ -134,7 +134,7 @@ func (c *call) named() (*runs.Record, string, error) {
 var errNoConfig = errParams.because("the task has no such push notification config")
 
 func (c *call) getPush() (any, error) {
-	rec, id, err := c.named()
+	rec, id, err := c.readPush()
 	if err != nil {
 		return nil, err
 	}
@@ -152,7 +152,7 @@ func (c *call) getPush() (any, error) {
 
 // listPushes lists all of a task: they are few.
 func (c *call) listPushes() (any, error) {
-	rec, _, err := c.named()
+	rec, _, err := c.readPush()
 	if err != nil {
 		return nil, err
 	}
@@ -171,7 +171,7 @@ func (c *call) listPushes() (any, error) {
 }
 
 func (c *call) deletePush() (any, error) {
-	rec, id, err := c.named()
+	rec, id, err := c.readPush()
 	if err != nil {
 		return nil, err
 	}

@@ -55,7 +55,7 @@ func (f *Face) rpc(w http.ResponseWriter, r *http.Request, agent string) {
 		refuse(err)
 		return
 	}
-	m, err := c.asked(&answer)
+	m, err := c.readMethod(&answer)
 	if err != nil {
 		refuse(err)
 		return
@@ -81,14 +81,14 @@ func (f *Face) rpc(w http.ResponseWriter, r *http.Request, agent string) {
 		refuse(err)
 		return
 	}
-	if answer.Result = c.told(result); answer.Result == nil {
+	if answer.Result = c.inVersion(result); answer.Result == nil {
 		answer.Result = empty{}
 	}
 	write(w, jsonType, http.StatusOK, answer)
 }
 
-// asked reads the method that is called, and its parameters.
-func (c *call) asked(answer *rpcAnswer) (*method, error) {
+// readMethod reads the method that is called, and its parameters.
+func (c *call) readMethod(answer *rpcAnswer) (*method, error) {
 	raw, err := c.body()
 	if err != nil {
 		return nil, err
@@ -106,12 +106,12 @@ func (c *call) asked(answer *rpcAnswer) (*method, error) {
 	if req.Version != "2.0" || req.Method == "" {
 		return nil, errRequest
 	}
-	m := named(req.Method, c.version)
+	m := methodOf(req.Method, c.version)
 	switch {
 	case m != nil:
 		c.params = req.Params
 		return m, nil
-	case c.version == legacy && named(req.Method, modern) != nil:
+	case c.version == legacy && methodOf(req.Method, modern) != nil:
 		return nil, errMethod.because("this is a method of 1.0: say A2A-Version: 1.0, as a request without it is of 0.3")
 	}
 	return nil, errMethod

@@ -21,8 +21,8 @@ import (
 	"usher/venue/runs"
 )
 
-// sent is a message that was taken: the task that it began or went to.
-type sent struct {
+// delivery is a message that was taken: the task that it began or went to.
+type delivery struct {
 	rec   *runs.Record
 	begun bool // the caller may not look at it: rec is what is known
 	shape shape
@@ -36,7 +36,7 @@ func (c *call) send() (any, error) {
 		return nil, err
 	}
 	if !s.now && !s.begun {
-		if err := c.unhurried(); err != nil {
+		if err := c.takeTime(); err != nil {
 			return nil, err
 		}
 		if err := c.settle(s); err != nil {
@@ -58,14 +58,14 @@ const (
 
 // settle waits until a task has ended or waits for somebody. Who follows as many streams as
 // they may gets it as it is.
-func (c *call) settle(s *sent) error {
+func (c *call) settle(s *delivery) error {
 	done, err := c.face.door.Streams.Begin(c.p.Place(), c.p.Guest())
 	if err != nil {
 		return nil // the task has begun, and goes on
 	}
 	defer done()
 	for began := time.Now(); ; {
-		rec, err := c.p.Settled(c.r.Context(), s.rec.ID)
+		rec, err := c.p.Await(c.r.Context(), s.rec.ID)
 		if err != nil {
 			return err
 		}
@@ -73,7 +73,7 @@ func (c *call) settle(s *sent) error {
 		if !s.wakes || rec.Status != runs.Waiting || time.Since(began) > wakeTime {
 			return nil
 		}
-		list, err := face.Pending(c.r.Context(), c.p, rec.ID)
+		list, err := face.OpenRequests(c.r.Context(), c.p, rec.ID)
 		if err != nil || len(list) > 0 || pause.For(c.r.Context(), wakeLook) != nil {
 			return err
 		}
@@ -83,15 +83,15 @@ func (c *call) settle(s *sent) error {
 const maxMessageID = 256 // bytes
 
 // take takes a message.
-func (c *call) take() (*sent, error) {
-	in, err := c.sending()
+func (c *call) take() (*delivery, error) {
+	in, err := c.readMessage()
 	if err != nil {
 		return nil, err
 	}
 	if in.Config == nil {
 		in.Config = new(a2a.SendMessageConfig)
 	}
-	s := &sent{shape: shape{in.Config.HistoryLength, true}, now: in.Config.ReturnImmediately}
+	s := &delivery{shape: shape{in.Config.HistoryLength, true}, now: in.Config.ReturnImmediately}
 	switch {
 	case in.Message == nil || in.Message.ID == "":
 		return nil, errParams.because("message is missing, or its messageId")
@@ -113,16 +113,16 @@ func (c *call) take() (*sent, error) {
 			return nil, noPush(err)
 		}
 	}
-	if err := c.taken(in, s); err != nil || push == nil {
+	if err := c.takeMessage(in, s); err != nil || push == nil {
 		return s, err
 	}
 	return s, c.p.SetPush(c.r.Context(), c.pushOf(push, s.rec.ID))
 }
 
-// taken begins a task, or adds to one.
-func (c *call) taken(in *a2a.SendMessageRequest, s *sent) error {
+// takeMessage begins a task, or adds to one.
+func (c *call) takeMessage(in *a2a.SendMessageRequest, s *delivery) error {
 	if in.Message.TaskID != "" {
-		if err := c.boundAlready(in); err != nil {
+		if err := c.refuseBounds(in); err != nil {
 			return err
 		}
 		return c.add(in.Message, s)
@@ -147,13 +147,13 @@ func takes(modes []string) bool {
 }
 
 // begin begins a task.
-func (c *call) begin(in *a2a.SendMessageRequest, input json.RawMessage, s *sent) error {
+func (c *call) begin(in *a2a.SendMessageRequest, input json.RawMessage, s *delivery) error {
 	agent, err := c.addressee()
 	if err != nil {
 		return err
 	}
 	ctx := c.r.Context()
-	p, input, err := c.bounded(in, agent, input)
+	p, input, err := c.bind(in, agent, input)
 	if err != nil {
 		return err
 	}
@@ -197,7 +197,7 @@ func (c *call) addressee() (string, error) {
 
 // add adds a message to a task: an answer to what that waits for, or something that its
 // agent hears at its next turn.
-func (c *call) add(msg *a2a.Message, s *sent) (err error) {
+func (c *call) add(msg *a2a.Message, s *delivery) (err error) {
 	if s.rec, err = c.find(string(msg.TaskID)); err != nil {
 		return err
 	}
@@ -255,7 +255,7 @@ func (c *call) answer(msg *a2a.Message, rec *runs.Record) (answered bool, err er
 	if err := face.Strictly(raw, &v); err != nil || v.Approve == nil || v.Digest == "" {
 		return false, errParams.because(`an answer is {"approval", "digest", "approve", "reason"}, with the digest that the status shows`)
 	}
-	waiting, err := face.Pending(c.r.Context(), c.p, rec.ID)
+	waiting, err := face.OpenRequests(c.r.Context(), c.p, rec.ID)
 	if err != nil {
 		return false, err
 	}
@@ -274,7 +274,7 @@ func (c *call) answer(msg *a2a.Message, rec *runs.Record) (answered bool, err er
 func (c *call) waits(rec *runs.Record) a2a.ContentParts {
 	var list []approvals.Request
 	if !c.brief {
-		list, _ = face.Pending(c.r.Context(), c.p, rec.ID) // or nobody knows
+		list, _ = face.OpenRequests(c.r.Context(), c.p, rec.ID) // or nobody knows
 	}
 	if len(list) == 0 {
 		return a2a.ContentParts{a2a.NewTextPart("The task waits for a person, or for what else it has begun.")}

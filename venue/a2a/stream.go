@@ -68,7 +68,7 @@ func (c *call) follow(f *feed, wrap func(event any, failed error) any) error {
 			_ = s.Send("", "", wrap(nil, failed)) // or the client is gone
 			return failed
 		}
-		return s.Send("", "", wrap(c.told(a2a.StreamResponse{Event: ev}), nil))
+		return s.Send("", "", wrap(c.inVersion(a2a.StreamResponse{Event: ev}), nil))
 	})
 	return nil
 }
@@ -95,7 +95,7 @@ func (c *call) events(ctx context.Context, f *feed) iter.Seq2[a2a.Event, error] 
 					}
 				}
 			}
-			if rec, err = c.p.Settled(ctx, rec.ID); err != nil {
+			if rec, err = c.p.Await(ctx, rec.ID); err != nil {
 				yield(nil, noTask(err))
 				return
 			}
@@ -157,7 +157,7 @@ func (r *recital) take(ev runtime.Event) a2a.Event {
 		grows := r.said.Len() > 0
 		r.said.WriteString(ev.Text)
 		return r.event(a2a.NewTextPart(ev.Text), grows, false)
-	case runtime.Answered:
+	case runtime.ModelAnswer:
 		r.next = true
 	}
 	return nil

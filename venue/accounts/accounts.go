@@ -116,12 +116,12 @@ func (s *Book) Limit(of tools.Life, agent, session func() spend.Limits) {
 	}
 }
 
-// Spent returns what an account has spent.
-func (s *Book) Spent(ctx context.Context, name string) (spend.Amount, error) {
+// Usage returns what an account has spent.
+func (s *Book) Usage(ctx context.Context, name string) (spend.Amount, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if b := s.used(name); b != nil {
-		return b.Spent(), nil
+		return b.Usage(), nil
 	}
 	return s.read(ctx, accountKey(name))
 }
@@ -183,9 +183,9 @@ func Of(of tools.Life, session string) string { return string(of) + "/" + sessio
 func OfRun(run string) string  { return "run/" + run }
 func OfTask(run string) string { return "task/" + run }
 
-// Ended forgets what was spent in a run, "<owner>/<id>", of which nothing is kept any more: it
+// Forget forgets what was spent in a run, "<owner>/<id>", of which nothing is kept any more: it
 // returns the keys of the whole store to remove with its record.
-func (s *Book) Ended(ctx context.Context, run string) (keys []string, err error) {
+func (s *Book) Forget(ctx context.Context, run string) (keys []string, err error) {
 	for _, name := range []string{OfRun(run), OfTask(run)} {
 		key := accountKey(name)
 		_, rev, err := s.space.Get(ctx, key)

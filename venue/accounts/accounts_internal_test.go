@@ -44,7 +44,7 @@ func unlimited() spend.Limits { return spend.Limits{} }
 func ask(t *testing.T, s *Book, b *spend.Budget) {
 	t.Helper()
 	ctx := usher.WithKeeper(usher.WithBudgets(t.Context(), b), s.Hold)
-	for _, err := range wrap.Metered(answering{}, "m", nil).Generate(ctx, &usher.Request{}) {
+	for _, err := range wrap.Meter(answering{}, "m", nil).Generate(ctx, &usher.Request{}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -87,7 +87,7 @@ func TestOneBudgetForEachAccount(t *testing.T) {
 	if inUse() != 0 {
 		t.Error("a budget that nobody uses is kept in memory")
 	}
-	if got := get().Spent(); got != (spend.Amount{Calls: 1, Tokens: 7}) {
+	if got := get().Usage(); got != (spend.Amount{Calls: 1, Tokens: 7}) {
 		t.Errorf("read again it has spent %+v", got)
 	}
 }
@@ -207,7 +207,7 @@ func TestTotalsThatOvertakeEachOther(t *testing.T) {
 				if _, err := s.space.Apply(ctx, nil, puts[i], nil); err != nil {
 					t.Fatal(err)
 				}
-				s.written(ctx, drafts[i], true)
+				s.noteWrite(ctx, drafts[i], true)
 			}
 			if got, err := s.read(ctx, accountKey("a")); err != nil || got.Calls != 2 {
 				t.Errorf("stored is %+v, %v, want 2 calls", got, err)
@@ -254,9 +254,9 @@ func TestWhatIsStoredWhen(t *testing.T) {
 	}
 	hold.Settle(spend.Usage{Input: 3, Output: 4})
 	lost := make(map[string][]byte)
-	s.written(ctx, s.draft(ctx, lost, nil), false)
+	s.noteWrite(ctx, s.draft(ctx, lost, nil), false)
 	put := make(map[string][]byte)
-	s.written(ctx, s.draft(ctx, put, nil), true)
+	s.noteWrite(ctx, s.draft(ctx, put, nil), true)
 	if len(lost) != 2 || len(put) != 2 {
 		t.Errorf("%d totals went with the batch that failed and %d with the next, want 2 each", len(lost), len(put))
 	}
@@ -294,7 +294,7 @@ func TestCopiedSessionsKeepWhatTheySpent(t *testing.T) {
 		t.Fatal(err)
 	}
 	for account, want := range map[string]int64{Of(to, "main"): 3, Of(to, "other"): 9, Of(from, "other"): 4} {
-		if got, err := s.Spent(t.Context(), account); err != nil || got.Calls != want {
+		if got, err := s.Usage(t.Context(), account); err != nil || got.Calls != want {
 			t.Errorf("%s has spent %+v, %v, want %d calls", account, got, err, want)
 		}
 	}

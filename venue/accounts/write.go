@@ -9,7 +9,7 @@ import (
 )
 
 // draft adds to put the totals of the budgets of ctx that are not stored as they
-// are now, and returns their accounts, for [Book.written]. of says which
+// are now, and returns their accounts, for [Book.noteWrite]. of says which
 // budgets; nil is all.
 //
 // Nothing is locked while a batch is on its way. Where two with a total of one
@@ -45,11 +45,11 @@ func (s *Book) Draft(ctx context.Context, put map[string][]byte) (written func(s
 	if len(drafts) == 0 {
 		return nil
 	}
-	return func(stored bool) { s.written(ctx, drafts, stored) }
+	return func(stored bool) { s.noteWrite(ctx, drafts, stored) }
 }
 
-// written says how a batch with drafts ended.
-func (s *Book) written(ctx context.Context, drafts []*account, stored bool) {
+// noteWrite says how a batch with drafts ended.
+func (s *Book) noteWrite(ctx context.Context, drafts []*account, stored bool) {
 	s.mu.Lock()
 	again := false
 	for _, a := range drafts {
@@ -77,7 +77,7 @@ func (s *Book) save(ctx context.Context, of func(*spend.Budget) bool) {
 	if err != nil {
 		s.log.ErrorContext(ctx, "what was spent is not stored", "account", drafts[0].key, "error", err)
 	}
-	s.written(ctx, drafts, err == nil)
+	s.noteWrite(ctx, drafts, err == nil)
 }
 
 // Hold stores what limited budgets hold, before a model is asked.

@@ -100,7 +100,7 @@ func (c *call) batch() error {
 		c.capability = one.Capability
 		said := map[string]any{"id": one.ID}
 		if err != nil {
-			e := c.refused(err)
+			e := c.refuse(err)
 			failed := map[string]any{"code": e.Code.Name, "message": e.Message}
 			maps.Copy(failed, e.Extra)
 			said["status"], said["error"] = "failed", failed
@@ -173,11 +173,11 @@ func (c *call) job() (err error) {
 		c.write(http.StatusAccepted, map[string]any{"status": "pending", "retry_after": pollAfter})
 		return nil
 	}
-	return c.ok(ended(&rec))
+	return c.ok(outcomeOf(&rec))
 }
 
-// ended is what became of a run.
-func ended(rec *runs.Record) map[string]any {
+// outcomeOf is what became of a run.
+func outcomeOf(rec *runs.Record) map[string]any {
 	if rec.Status == runs.Complete {
 		return map[string]any{"status": "completed", "data": rec.Output, "result": rec.Output}
 	}
@@ -223,7 +223,7 @@ func (c *call) stream(p *venue.Principal, x *visitors.Execution) error {
 		if err != nil {
 			break
 		}
-		if err := s.Send("", "data", told(&e)); err != nil {
+		if err := s.Send("", "data", entryView(&e)); err != nil {
 			return nil // the client has gone
 		}
 	}
@@ -273,9 +273,9 @@ func (c *call) cut(s *face.Stream, err error) {
 	_ = s.Send("", "error", map[string]any{"error": e.Code.Name, "message": e.Message})
 }
 
-// told is what a stream tells of an event: what happened, and when. What was read and said
+// entryView is what a stream tells of an event: what happened, and when. What was read and said
 // in it is the user's.
-func told(e *runtime.Entry) map[string]any {
+func entryView(e *runtime.Entry) map[string]any {
 	out := map[string]any{"seq": e.Seq, "time": e.Time.UTC()}
 	if step, ok := e.Event.(runtime.Step); ok {
 		out["step"], out["status"] = step.Name, step.Status

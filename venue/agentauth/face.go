@@ -86,7 +86,7 @@ func (f *Face) routes() []route {
 		{"POST /agent/rotate-key", "rotate-key", manages(byVisitor, rotateAgent)},
 		{"POST /agent/introspect", "introspect", (*call).introspect},
 		{"POST /agent/approve-capability", "approve", (*call).approve},
-		{"GET /agent/ciba/pending", "pending", (*call).pending},
+		{"GET /agent/ciba/pending", "pending", (*call).listRequests},
 		{"GET /agent/list", "agents", (*call).listAgents},
 		{"GET /host/list", "hosts", (*call).listHosts},
 		{"GET " + pagePath, "page", (*call).page},
@@ -139,7 +139,7 @@ func (c *call) read() (err error) {
 	if c.r.Method == http.MethodPost {
 		most := int64(maxAsk)
 		if strings.HasPrefix(c.r.URL.Path, "/capability/") && (c.r.ContentLength < 0 || c.r.ContentLength > maxAsk) {
-			if err := c.face.room.Signed(c.ctx(), c.request()); err != nil {
+			if err := c.face.room.CheckSignature(c.ctx(), c.request()); err != nil {
 				c.w.Header().Set("Connection", "close") // and read none of it
 				return err
 			}

@@ -24,7 +24,7 @@ func (c *call) introspect() error {
 	for i := range a.Grants {
 		g := &a.Grants[i]
 		one := map[string]any{"capability": g.Capability, "status": c.face.room.GrantStatus(c.ctx(), a, g)}
-		if limits, err := c.face.room.Imposed(g); err == nil && !limits.IsZero() {
+		if limits, err := c.face.room.ConstraintsOf(g); err == nil && !limits.IsZero() {
 			one["constraints"] = limits
 		}
 		if named := s.Capability(g.Capability); named != nil && named.Location != "" {

@@ -8,10 +8,10 @@ import (
 // listAgents tells a person of the agents that act for them, as [call.standing] does: of one
 // host_id, or all.
 func (c *call) listAgents() error {
-	return listed(c, "agents", func(who ucan.DID, after string) ([]visitors.Listed, string, error) {
+	return answerPage(c, "agents", func(who ucan.DID, after string) ([]visitors.AgentView, string, error) {
 		return c.face.room.Agents(c.ctx(), who, c.r.URL.Query().Get("host_id"), after)
-	}, func(l *visitors.Listed) map[string]any {
-		out := c.told(l.Agent, l.Status)
+	}, func(l *visitors.AgentView) map[string]any {
+		out := c.agentView(l.Agent, l.Status)
 		out["host_name"] = l.HostName
 		return out
 	})
@@ -19,7 +19,7 @@ func (c *call) listAgents() error {
 
 // listHosts tells a person of the hosts that act for them.
 func (c *call) listHosts() error {
-	return listed(c, "hosts", func(who ucan.DID, after string) ([]visitors.Host, string, error) {
+	return answerPage(c, "hosts", func(who ucan.DID, after string) ([]visitors.Host, string, error) {
 		return c.face.room.Hosts(c.ctx(), who, after)
 	}, func(h *visitors.Host) map[string]any {
 		out := map[string]any{"host_id": h.ID, "name": h.Name, "status": h.Status, "user_id": nil, "created_at": stamp(h.Created), "updated_at": stamp(h.Updated)}
@@ -30,8 +30,8 @@ func (c *call) listHosts() error {
 	})
 }
 
-// listed answers with a page: of what the person may end, and nothing else.
-func listed[T any](c *call, name string, page func(who ucan.DID, after string) ([]T, string, error), shape func(*T) map[string]any) error {
+// answerPage answers with a page: of what the person may end, and nothing else.
+func answerPage[T any](c *call, name string, page func(who ucan.DID, after string) ([]T, string, error), shape func(*T) map[string]any) error {
 	who, err := c.inPerson()
 	if err != nil {
 		return err

@@ -8,8 +8,8 @@ import (
 	"usher/venue/visitors"
 )
 
-// named is which agent or host a request is about, and its next key.
-type named struct {
+// ref is which agent or host a request is about, and its next key.
+type ref struct {
 	Agent string          `json:"agent_id"`
 	Host  string          `json:"host_id"`
 	Key   json.RawMessage `json:"public_key"`
@@ -56,10 +56,10 @@ func (c *call) grants(a *visitors.Agent, only func(*visitors.Grant) bool) []map[
 
 // standing is an agent after a call, in the shape of status.
 func (c *call) standing(a *visitors.Agent, h *visitors.Host) map[string]any {
-	return c.told(a, c.face.room.Standing(a, h))
+	return c.agentView(a, c.face.room.Standing(a, h))
 }
 
-func (c *call) told(a *visitors.Agent, status visitors.Status) map[string]any {
+func (c *call) agentView(a *visitors.Agent, status visitors.Status) map[string]any {
 	out := map[string]any{
 		"agent_id": a.ID, "host_id": a.Host, "name": a.Name, "mode": a.Mode, "status": status,
 		"agent_capability_grants": c.grants(a, nil), "user_id": nil, "created_at": stamp(a.Created), "activated_at": stamp(a.Activated),
@@ -75,7 +75,7 @@ func (c *call) told(a *visitors.Agent, status visitors.Status) map[string]any {
 }
 
 // approvalOf adds to an answer how a person is asked.
-func (c *call) approvalOf(out map[string]any, r *visitors.Registered) map[string]any {
+func (c *call) approvalOf(out map[string]any, r *visitors.RegisterResult) map[string]any {
 	if a := r.Approval; a != nil {
 		if a.UserCode != "" {
 			a.VerificationAt = c.issuer + pagePath
@@ -86,8 +86,8 @@ func (c *call) approvalOf(out map[string]any, r *visitors.Registered) map[string
 	return out
 }
 
-// registered tells of an agent, and how a person is asked.
-func (c *call) registered(r *visitors.Registered, err error) (any, error) {
+// registration tells of an agent, and how a person is asked.
+func (c *call) registration(r *visitors.RegisterResult, err error) (any, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -121,10 +121,10 @@ func byVisitor(c *call) (ucan.DID, error) { return ucan.DID{}, c.caller() }
 func register(c *call, in visitors.Registration, _ ucan.DID) (any, error) {
 	by, out, err := c.face.room.Register(c.ctx(), c.request(), in)
 	c.by = by
-	return c.registered(out, err)
+	return c.registration(out, err)
 }
 
-func ask(c *call, in visitors.Asking, _ ucan.DID) (any, error) {
+func ask(c *call, in visitors.Petition, _ ucan.DID) (any, error) {
 	out, err := c.face.room.Ask(c.ctx(), c.by, in)
 	if err != nil {
 		return nil, err
@@ -143,22 +143,22 @@ func status(c *call, _ struct{}, _ ucan.DID) (any, error) {
 	return c.standing(out.Agent, out.Host), nil
 }
 
-func reactivate(c *call, in named, _ ucan.DID) (any, error) {
-	return c.registered(c.face.room.Reactivate(c.ctx(), c.by, in.Agent))
+func reactivate(c *call, in ref, _ ucan.DID) (any, error) {
+	return c.registration(c.face.room.Reactivate(c.ctx(), c.by, in.Agent))
 }
 
-// claiming is what a host asks that has a person take it over.
-type claiming struct {
+// claimRequest is what a host asks that has a person take it over.
+type claimRequest struct {
 	Agent string `json:"agent_id"`
-	visitors.Asking
+	visitors.Petition
 }
 
-func claim(c *call, in claiming, _ ucan.DID) (any, error) {
-	return c.registered(c.face.room.Claim(c.ctx(), c.by, in.Agent, in.Asking))
+func claim(c *call, in claimRequest, _ ucan.DID) (any, error) {
+	return c.registration(c.face.room.Claim(c.ctx(), c.by, in.Agent, in.Petition))
 }
 
 // newCode answers with another code alone (RFC 8628, 3.2).
-func newCode(c *call, in named, _ ucan.DID) (any, error) {
+func newCode(c *call, in ref, _ ucan.DID) (any, error) {
 	out, err := c.face.room.NewCode(c.ctx(), c.by, in.Agent)
 	if err != nil {
 		return nil, err
@@ -167,7 +167,7 @@ func newCode(c *call, in named, _ ucan.DID) (any, error) {
 	return out.Approval, nil
 }
 
-func revoke(c *call, in named, person ucan.DID) (any, error) {
+func revoke(c *call, in ref, person ucan.DID) (any, error) {
 	a, err := c.face.room.Revoke(c.ctx(), c.by, person, in.Agent)
 	if err != nil {
 		return nil, err
@@ -175,13 +175,13 @@ func revoke(c *call, in named, person ucan.DID) (any, error) {
 	return map[string]any{"agent_id": a.ID, "status": visitors.Revoked}, nil
 }
 
-// giving are grants of an agent that end.
-type giving struct {
-	named
+// grantsToEnd are grants of an agent that end.
+type grantsToEnd struct {
+	ref
 	Capabilities []string `json:"capabilities"`
 }
 
-func revokeGrants(c *call, in giving, person ucan.DID) (any, error) {
+func revokeGrants(c *call, in grantsToEnd, person ucan.DID) (any, error) {
 	a, n, err := c.face.room.RevokeGrants(c.ctx(), c.by, person, in.Agent, in.Capabilities)
 	if err != nil {
 		return nil, err
@@ -189,7 +189,7 @@ func revokeGrants(c *call, in giving, person ucan.DID) (any, error) {
 	return map[string]any{"agent_id": a.ID, "revoked": n, "agent_capability_grants": c.grants(a, nil)}, nil
 }
 
-func rotateAgent(c *call, in named, _ ucan.DID) (any, error) {
+func rotateAgent(c *call, in ref, _ ucan.DID) (any, error) {
 	out, err := c.face.room.RotateAgent(c.ctx(), c.by, in.Agent, in.Key)
 	if err != nil {
 		return nil, err
@@ -197,7 +197,7 @@ func rotateAgent(c *call, in named, _ ucan.DID) (any, error) {
 	return map[string]any{"agent_id": out.Agent.ID, "status": c.face.room.Standing(out.Agent, out.Host)}, nil
 }
 
-func rotateHost(c *call, in named, _ ucan.DID) (any, error) {
+func rotateHost(c *call, in ref, _ ucan.DID) (any, error) {
 	h, err := c.face.room.RotateHost(c.ctx(), c.by, in.Key)
 	if err != nil {
 		return nil, err
@@ -205,7 +205,7 @@ func rotateHost(c *call, in named, _ ucan.DID) (any, error) {
 	return map[string]any{"host_id": h.ID, "status": h.Status}, nil
 }
 
-func revokeHost(c *call, in named, person ucan.DID) (any, error) {
+func revokeHost(c *call, in ref, person ucan.DID) (any, error) {
 	h, n, err := c.face.room.RevokeHost(c.ctx(), c.by, person, in.Host)
 	if err != nil {
 		return nil, err

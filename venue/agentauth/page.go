@@ -30,7 +30,7 @@ const signInPath = "/login"
 
 // inPerson is who has signed in, or bears a token of theirs: nobody but in person answers.
 func (c *call) inPerson() (visitors.Person, error) {
-	who, in, err := c.signedIn()
+	who, in, err := c.sessionPerson()
 	if in != nil && c.r.Method != http.MethodGet && !in.MayChange(c.r.Header.Get(face.ForgeryHeader)) {
 		err = errForged
 	}
@@ -39,12 +39,12 @@ func (c *call) inPerson() (visitors.Person, error) {
 
 var errPerson = &visitors.Refusal{Code: visitors.Unauthorized, Message: "this is for a person: sign in at " + signInPath + ", or send a JWT of the agent or its host"}
 
-// signedIn is the person who has signed in, with their session; nil for who bears a token.
-func (c *call) signedIn() (who visitors.Person, in *auth.SignedIn, err error) {
+// sessionPerson is the person who has signed in, with their session; nil for who bears a token.
+func (c *call) sessionPerson() (who visitors.Person, in *auth.PersonSession, err error) {
 	if face.HasBearer(c.r) {
 		c.person, err = c.face.door.Caller(c.r)
 	} else {
-		c.person, in, err = c.face.door.SignedIn(c.r)
+		c.person, in, err = c.face.door.BySession(c.r)
 	}
 	if err != nil || !c.person.InPerson() {
 		c.person = nil
@@ -85,7 +85,7 @@ func (c *call) approve() error {
 	said := visitors.Answer{Approve: in.Action == "approve", Reason: in.Reason}
 	said.Lasts = time.Duration(in.TTL) * time.Second
 	if len(in.Capabilities) > 0 && string(in.Capabilities) != "null" {
-		var list []visitors.Wanted
+		var list []visitors.Want
 		if err := json.Unmarshal(in.Capabilities, &list); err != nil {
 			return refusal(cmpRefusal(err))
 		}
@@ -119,37 +119,37 @@ func cmpRefusal(err error) error {
 	return invalid("capabilities is no list of names, or of objects with name and constraints")
 }
 
-// shownPage is what the page says.
-type shownPage struct {
+// pageView is what the page says.
+type pageView struct {
 	Venue, Who, Error, Done, Forgery string
 	Code, Agent, Request             string
 	Waiting                          []approvals.Request
 	Ask                              *visitors.Question
-	Wanted                           []wanted
-	Times                            []lasting
+	Wanted                           []wantView
+	Times                            []period
 	SignIn                           string
 	Asked                            string // of a passkey, as JSON
 	NoPasskey                        bool   // it takes one, and the person has none
 }
 
-// wanted is a capability that is asked for.
-type wanted struct {
+// wantView is a capability that is asked for.
+type wantView struct {
 	Name, Description, Limits, Strength, Operation, Gives, Within string
 
 	Off   bool   // the person has taken the tick away
 	Typed string // limits of the person
 }
 
-// lasting is a time that grants may be given for.
-type lasting struct {
+// period is a time that grants may be given for.
+type period struct {
 	Seconds, Text string
 	Chosen        bool
 }
 
-var times = []lasting{{"0", "As long as the agent lasts", false}, {"900", "15 minutes", false}, {"3600", "1 hour", false}, {"28800", "8 hours", false}}
+var times = []period{{"0", "As long as the agent lasts", false}, {"900", "15 minutes", false}, {"3600", "1 hour", false}, {"28800", "8 hours", false}}
 
-// kept puts what a person has chosen back into the page, where they have seen it before.
-func (s *shownPage) kept(form url.Values) {
+// restore puts what a person has chosen back into the page, where they have seen it before.
+func (s *pageView) restore(form url.Values) {
 	s.Times = slices.Clone(times)
 	if form.Get("seen") == "" {
 		return
@@ -182,7 +182,7 @@ var (
 )
 
 func asker(operation string, input json.RawMessage) string {
-	who, _, _ := visitors.Filed(operation, input)
+	who, _, _ := visitors.ReadRequest(operation, input)
 	return who
 }
 
@@ -203,9 +203,9 @@ func (c *call) page() error {
 // show writes the page: what was done, or else what is asked by a code, where that is to be looked
 // up for a form, and what a passkey is asked for.
 func (c *call) show(status int, which visitors.Which, done string, look url.Values, asked string, failed error) {
-	s := shownPage{Venue: c.face.door.Venue.Name(), Done: done, Code: which.Code, Agent: which.Agent, Request: which.Request}
+	s := pageView{Venue: c.face.door.Venue.Name(), Done: done, Code: which.Code, Agent: which.Agent, Request: which.Request}
 	s.SignIn = signInPath + "?to=" + url.QueryEscape(c.r.URL.RequestURI())
-	who, in, err := c.signedIn()
+	who, in, err := c.sessionPerson()
 	if err == nil && in != nil {
 		s.Who, s.Forgery = who.DID.String(), in.Forgery
 	}
@@ -214,9 +214,9 @@ func (c *call) show(status int, which visitors.Which, done string, look url.Valu
 			s.Ask, err = c.face.room.Find(c.ctx(), who, which)
 		}
 		if err == nil {
-			s.Wanted = c.wanted(s.Ask)
+			s.Wanted = c.wantViews(s.Ask)
 			s.Agent = s.Ask.Agent.ID
-			s.kept(look)
+			s.restore(look)
 			s.Asked = asked
 		} else if failed == nil {
 			failed = err
@@ -224,7 +224,7 @@ func (c *call) show(status int, which visitors.Which, done string, look url.Valu
 		}
 	}
 	if s.Who != "" && s.Ask == nil && done == "" && which.Code == "" {
-		if s.Waiting, err = c.waiting(); err != nil && failed == nil {
+		if s.Waiting, err = c.requests(); err != nil && failed == nil {
 			failed = err
 		}
 	}
@@ -258,7 +258,7 @@ func (c *call) html(status int, page string, shown any, script bool) {
 }
 
 // listOf is what capabilities of the configuration allow, "" for nothing.
-func listOf(of caps.Declared) string {
+func listOf(of caps.Declaration) string {
 	set, _ := of.Set() // it was read with the configuration
 	var list []string
 	for c := range set.All() {
@@ -267,18 +267,18 @@ func listOf(of caps.Declared) string {
 	return strings.Join(list, ", ")
 }
 
-func (c *call) wanted(q *visitors.Question) (list []wanted) {
+func (c *call) wantViews(q *visitors.Question) (list []wantView) {
 	s := c.face.room.Settings()
 	for i := range q.Pending {
 		g := &q.Pending[i]
-		w := wanted{Name: g.Capability, Limits: g.Constraints.String(), Strength: "none"}
+		w := wantView{Name: g.Capability, Limits: g.Constraints.String(), Strength: "none"}
 		if one := s.Capability(g.Capability); one != nil {
 			w.Description, w.Operation = one.Description, one.Operation
 			if one.Approval != "" {
 				w.Strength = one.Approval
 			}
 			w.Gives, w.Within = listOf(one.Caps), listOf(one.Within)
-			if both, err := c.face.room.Imposed(g); err == nil {
+			if both, err := c.face.room.ConstraintsOf(g); err == nil {
 				w.Limits = both.String()
 			}
 		}

@@ -33,7 +33,7 @@ func (c *call) answerPage() error {
 		c.show(http.StatusOK, which, "", form, "", nil)
 		return nil
 	}
-	done, asked, err := c.answered(form, who, which)
+	done, asked, err := c.takeAnswer(form, who, which)
 	status := http.StatusOK
 	if err != nil {
 		e := refusal(err)
@@ -51,7 +51,7 @@ func (c *call) answerPage() error {
 
 // owner is the person whose browser sends a form of this page.
 func (c *call) owner(form url.Values) (visitors.Person, error) {
-	who, in, err := c.signedIn()
+	who, in, err := c.sessionPerson()
 	switch {
 	case err != nil:
 		return who, err
@@ -65,9 +65,9 @@ func (c *call) owner(form url.Values) (visitors.Person, error) {
 
 var errForged = &visitors.Refusal{Code: visitors.Forged, Message: face.ErrForged.Error()}
 
-// answered takes the word of a person, and says what was done, or what their passkey is asked
+// takeAnswer takes the word of a person, and says what was done, or what their passkey is asked
 // before it is.
-func (c *call) answered(form url.Values, who visitors.Person, which visitors.Which) (done, asked string, err error) {
+func (c *call) takeAnswer(form url.Values, who visitors.Person, which visitors.Which) (done, asked string, err error) {
 	if which, err = c.which(which.Agent, which.Code, which.Request); err != nil {
 		return "", "", err
 	}
@@ -102,7 +102,7 @@ func answerOf(form url.Values) (said visitors.Answer, err error) {
 		return said, invalid("press one of the two buttons")
 	}
 	if ttl := form.Get("ttl"); ttl != "" && ttl != "0" {
-		if !slices.ContainsFunc(times, func(t lasting) bool { return t.Seconds == ttl }) {
+		if !slices.ContainsFunc(times, func(t period) bool { return t.Seconds == ttl }) {
 			return said, invalid("choose one of the times")
 		}
 		if said.Lasts, err = time.ParseDuration(ttl + "s"); err != nil {

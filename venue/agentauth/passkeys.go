@@ -12,26 +12,26 @@ import (
 // passkeysPath is the page on which a person makes and removes passkeys.
 const passkeysPath = "/agent/passkeys"
 
-// shownPasskeys is what the page of passkeys says.
-type shownPasskeys struct {
+// passkeysView is what the page of passkeys says.
+type passkeysView struct {
 	Venue, Who, Error, Done, Forgery, SignIn string
-	Keys                                     []shownPasskey
+	Keys                                     []passkeyView
 	Press, Add, Remove                       string // what is begun
 	Get, Create                              string // what the browser asks, as JSON
 }
 
-type shownPasskey struct{ ID, Name, Created string }
+type passkeyView struct{ ID, Name, Created string }
 
 // passkeys lists those of who has signed in.
 func (c *call) passkeys() error {
-	c.showPasskeys(http.StatusOK, shownPasskeys{}, nil)
+	c.showPasskeys(http.StatusOK, passkeysView{}, nil)
 	return nil
 }
 
 // showPasskeys writes the page with what was done, or what is begun.
-func (c *call) showPasskeys(status int, s shownPasskeys, failed error) {
+func (c *call) showPasskeys(status int, s passkeysView, failed error) {
 	s.Venue, s.SignIn = c.face.door.Venue.Name(), signInPath+"?to="+url.QueryEscape(passkeysPath)
-	who, in, err := c.signedIn()
+	who, in, err := c.sessionPerson()
 	if err == nil && in != nil {
 		s.Who, s.Forgery = who.DID.String(), in.Forgery
 		keys, err := c.face.room.Passkeys(c.ctx(), who)
@@ -40,7 +40,7 @@ func (c *call) showPasskeys(status int, s shownPasskeys, failed error) {
 		}
 		for i := range keys {
 			at := time.UnixMilli(keys[i].Created).UTC().Format("2006-01-02")
-			s.Keys = append(s.Keys, shownPasskey{base64.RawURLEncoding.EncodeToString(keys[i].ID), keys[i].Name, at})
+			s.Keys = append(s.Keys, passkeyView{base64.RawURLEncoding.EncodeToString(keys[i].ID), keys[i].Name, at})
 		}
 	}
 	if failed != nil {
@@ -61,16 +61,16 @@ func (c *call) changePasskeys() error {
 	if err != nil {
 		return invalid("the form is not read")
 	}
-	var s shownPasskeys
+	var s passkeysView
 	who, err := c.owner(form)
 	if err == nil {
-		s, err = c.changedPasskeys(form, who)
+		s, err = c.applyPasskeys(form, who)
 	}
 	c.showPasskeys(http.StatusOK, s, err)
 	return nil
 }
 
-func (c *call) changedPasskeys(form url.Values, who visitors.Person) (s shownPasskeys, err error) {
+func (c *call) applyPasskeys(form url.Values, who visitors.Person) (s passkeysView, err error) {
 	what, action := visitors.PasskeyChange{}, form.Get("action")
 	switch action {
 	case "add":
@@ -84,19 +84,19 @@ func (c *call) changedPasskeys(form url.Values, who visitors.Person) (s shownPas
 	default:
 		return s, invalid("press one of the buttons")
 	}
-	said := visitors.PasskeyAsked{Get: []byte(form.Get("passkey-get")), Create: []byte(form.Get("passkey-create"))}
+	said := visitors.PasskeyOptions{Get: []byte(form.Get("passkey-get")), Create: []byte(form.Get("passkey-create"))}
 	if len(said.Get) == 0 && len(said.Create) == 0 {
 		asked, err := c.face.room.AskPasskeys(c.ctx(), who, what)
 		if err != nil {
 			return s, err
 		}
-		return shownPasskeys{Press: action, Add: what.Add, Remove: form.Get("id"), Get: string(asked.Get), Create: string(asked.Create)}, nil
+		return passkeysView{Press: action, Add: what.Add, Remove: form.Get("id"), Get: string(asked.Get), Create: string(asked.Create)}, nil
 	}
 	if err := c.face.room.ChangePasskeys(c.ctx(), who, what, said); err != nil {
 		return s, err
 	}
 	if action == "add" {
-		return shownPasskeys{Done: "The passkey was made."}, nil
+		return passkeysView{Done: "The passkey was made."}, nil
 	}
-	return shownPasskeys{Done: "The passkey was removed."}, nil
+	return passkeysView{Done: "The passkey was removed."}, nil
 }

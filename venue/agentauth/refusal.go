@@ -62,7 +62,7 @@ func denial(err error) *visitors.Refusal {
 
 // fail answers with an error, and has the refusal of a caller that is known recorded.
 func (c *call) fail(err error) {
-	e := c.refused(err)
+	e := c.refuse(err)
 	c.record("", e)
 	body := map[string]any{"error": e.Code.Name, "message": e.Message}
 	maps.Copy(body, e.Extra)
@@ -77,8 +77,8 @@ func (c *call) fail(err error) {
 	c.write(status, body)
 }
 
-// refused is [refusal], and what is none of the caller's doing is logged.
-func (c *call) refused(err error) *visitors.Refusal {
+// refuse returns [refusal], and what is none of the caller's doing is logged.
+func (c *call) refuse(err error) *visitors.Refusal {
 	e := refusal(err)
 	if e.Code == visitors.Internal {
 		c.face.log.ErrorContext(c.ctx(), "a call by Agent-Auth failed", "call", c.name, "error", err)

@@ -16,7 +16,7 @@ func (c *call) which(agent, code, request string) (which visitors.Which, err err
 		return which, nil
 	}
 	var req approvals.Request
-	raw, err := c.person.Invoke(c.ctx(), "approval:show", approvals.Named{ID: request})
+	raw, err := c.person.Invoke(c.ctx(), "approval:show", approvals.Ref{ID: request})
 	if err == nil {
 		err = json.Unmarshal(raw, &req)
 	}
@@ -38,8 +38,8 @@ var (
 // maxWaiting is how many requests are listed at once.
 const maxWaiting = 50
 
-// waiting lists what agents from elsewhere ask the person for.
-func (c *call) waiting() ([]approvals.Request, error) {
+// requests lists what agents from elsewhere ask the person for.
+func (c *call) requests() ([]approvals.Request, error) {
 	var page approvals.Listing
 	raw, err := c.person.Invoke(c.ctx(), "approval:list", approvals.Query{Limit: approvals.MaxPage})
 	if err == nil {
@@ -49,12 +49,12 @@ func (c *call) waiting() ([]approvals.Request, error) {
 	return list[:min(len(list), maxWaiting)], err
 }
 
-// pending lists what agents ask the person for.
-func (c *call) pending() error {
+// listRequests lists what agents ask the person for.
+func (c *call) listRequests() error {
 	if _, err := c.inPerson(); err != nil {
 		return err
 	}
-	list, err := c.waiting()
+	list, err := c.requests()
 	if err != nil {
 		return err
 	}

@@ -42,7 +42,7 @@ func (a *Agent) ID() string { return a.key.id }
 // Chat says something to the agent in its main session, which goes on from
 // turn to turn, and yields what happens. It starts a run, follows it, and stops
 // it when the caller leaves. A turn that fails ends with its error, after a
-// [runtime.TurnFinished] that carries it too. See [runtime.Runner.Turn].
+// [runtime.TurnEnd] that carries it too. See [runtime.Runner.Turn].
 func (a *Agent) Chat(ctx context.Context, text string) iter.Seq2[runtime.Event, error] {
 	return a.ChatIn(ctx, mainSession, text)
 }
@@ -99,13 +99,13 @@ func (a *Agent) Brief(ctx context.Context) (runtime.Briefing, error) {
 		return runtime.Briefing{}, err
 	}
 	if rec.Status != agents.Sleeping {
-		return runtime.Briefing{}, errNotWorking(a.key.id, rec)
+		return runtime.Briefing{}, errNoWork(a.key.id, rec)
 	}
 	actor, err := a.room.actor(ctx, e, rec, a.auth)
 	if err != nil {
 		return runtime.Briefing{}, err
 	}
-	if ctx, err = a.room.bounded(ctx, a.key, mainSession, nil); err != nil {
+	if ctx, err = a.room.withTurnBudgets(ctx, a.key, mainSession, nil); err != nil {
 		return runtime.Briefing{}, err
 	}
 	return a.room.Runner.Brief(ctx, actor)
@@ -124,9 +124,9 @@ func (a *Agent) Info(ctx context.Context) (info agents.Info, err error) {
 	return info, json.Unmarshal(res.Output, &info)
 }
 
-// Ended reports whether the agent has ended, and takes no work any more.
-func (a *Agent) Ended() bool {
-	e := a.room.Book.known(a.key)
+// IsOver reports whether the agent has ended, and takes no work any more.
+func (a *Agent) IsOver() bool {
+	e := a.room.Book.find(a.key)
 	if e == nil {
 		return true
 	}

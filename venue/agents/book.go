@@ -22,17 +22,17 @@ import (
 // replaced whole. Caps stands apart from the config, and is what counts; where
 // it cannot be read, it denies everything.
 type record struct {
-	Status  string          `json:"status"`            // SLEEPING, SUSPENDED or TERMINATED; RUNNING is not stored
-	Life    string          `json:"life"`              // differs for each agent that ever had the id
-	Config  agents.Spec     `json:"config"`            // without caps
-	Caps    caps.Set        `json:"caps"`              // as its principal writes them
-	Account string          `json:"account,omitempty"` // where its spending is counted; empty is its life: see account
-	DID     string          `json:"did,omitempty"`     // of an independent agent: who it acts as
-	Givers  []tools.Life    `json:"givers,omitempty"`  // those that it has its capabilities from
-	Wrote   tools.Bound     `json:"wrote,omitzero"`    // who wrote its context since it was made; zero is the owner's
-	Failing *agents.Failing `json:"failing,omitempty"` // nil since a turn succeeded, or the agent was resumed
-	Created int64           `json:"created"`           // ms
-	Updated int64           `json:"updated"`           // ms
+	Status  string                `json:"status"`            // SLEEPING, SUSPENDED or TERMINATED; RUNNING is not stored
+	Life    string                `json:"life"`              // differs for each agent that ever had the id
+	Config  agents.Spec           `json:"config"`            // without caps
+	Caps    caps.Set              `json:"caps"`              // as its principal writes them
+	Account string                `json:"account,omitempty"` // where its spending is counted; empty is its life: see account
+	DID     string                `json:"did,omitempty"`     // of an independent agent: who it acts as
+	Givers  []tools.Life          `json:"givers,omitempty"`  // those that it has its capabilities from
+	Wrote   tools.Bound           `json:"wrote,omitzero"`    // who wrote its context since it was made; zero is the owner's
+	Failing *agents.FailureStreak `json:"failing,omitempty"` // nil since a turn succeeded, or the agent was resumed
+	Created int64                 `json:"created"`           // ms
+	Updated int64                 `json:"updated"`           // ms
 
 	rev uint64 // of the stored row
 }
@@ -102,7 +102,7 @@ func NewBook(space *store.Space) *Book {
 
 // get returns the agent with its record; nil where the user has none of that id.
 func (b *Book) get(ctx context.Context, k key) (*entry, *record, error) {
-	if e := b.known(k); e != nil {
+	if e := b.find(k); e != nil {
 		if rec := e.rec.Load(); rec != nil {
 			return e, rec, nil
 		}
@@ -173,7 +173,7 @@ func (b *Book) drop(e *entry) {
 	}
 }
 
-func (b *Book) known(k key) *entry {
+func (b *Book) find(k key) *entry {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.entries[k]
@@ -189,19 +189,19 @@ func (b *Book) read(ctx context.Context, k key) (*record, error) {
 	rec := &record{rev: rev}
 	if err := json.Unmarshal(raw, rec); err != nil {
 		// A record whose capabilities cannot be read is one that holds none.
-		return nil, damagedError{fmt.Errorf("read agent %s: %w", k.id, err)}
+		return nil, damageError{fmt.Errorf("read agent %s: %w", k.id, err)}
 	}
 	if _, err := ucan.ParseDID(rec.DID); rec.DID != "" && err != nil {
-		return nil, damagedError{fmt.Errorf("read agent %s: who it acts as: %w", k.id, err)}
+		return nil, damageError{fmt.Errorf("read agent %s: who it acts as: %w", k.id, err)}
 	}
 	rec.Caps = rec.Caps.In(rec.principal(k).String())
 	return rec, nil
 }
 
-// damagedError says that a record is stored and cannot be read.
-type damagedError struct{ error }
+// damageError says that a record is stored and cannot be read.
+type damageError struct{ error }
 
-func (e damagedError) Unwrap() error { return e.error }
+func (e damageError) Unwrap() error { return e.error }
 
 // maxChanges bounds how often a change is decided again because others changed
 // what it rests on.
@@ -230,7 +230,7 @@ func (b *Book) change(ctx context.Context, call tools.Call, k key, f func(old *r
 			return nil, err
 		}
 		var old *record
-		if e := b.known(k); e != nil {
+		if e := b.find(k); e != nil {
 			old = e.rec.Load()
 		}
 		if rev := expect[recordKey(k)]; (old == nil) != (rev == 0) || old != nil && old.rev != rev {

@@ -35,22 +35,22 @@ func sessionLimits(e *entry) func() spend.Limits {
 	return func() spend.Limits { return e.rec.Load().budgets().Session }
 }
 
-// bounded returns ctx with the budgets that bind one turn of an agent: that of the task that
+// withTurnBudgets returns ctx with the budgets that bind one turn of an agent: that of the task that
 // it is, those of the agents above it and its own, the session's, and one for this run; a nil
 // run is none. Whatever is done with the context is charged to all of them.
 //
 // What an agent has at its turn binds it for good, so budgets are counted where
 // nothing limits them too: a limit that is set later finds what was spent.
-func (r *Room) bounded(ctx context.Context, k key, session string, run *runs.Part) (context.Context, error) {
+func (r *Room) withTurnBudgets(ctx context.Context, k key, session string, run *runs.Part) (context.Context, error) {
 	c := charges{room: r, budgets: make([]*spend.Budget, 0, 4)}
 	c.turn(ctx, k, session, run)
 	return c.in(ctx)
 }
 
-// Charged returns ctx with the budgets of those for whom something is done that no call of
+// WithBudgets returns ctx with the budgets of those for whom something is done that no call of
 // theirs does: of the agents of auth, by which it was begun, and of the turns that a run of
 // owner's, which goes on, is part of; nil is none.
-func (r *Room) Charged(ctx context.Context, auth tools.Authority, owner ucan.DID, run *runs.Record) (context.Context, error) {
+func (r *Room) WithBudgets(ctx context.Context, auth tools.Authority, owner ucan.DID, run *runs.Record) (context.Context, error) {
 	c := charges{room: r}
 	if run != nil {
 		above, err := r.Runs.Above(ctx, owner, run)
@@ -184,7 +184,7 @@ func mayLoosen(call tools.Call, k key, old *record, next *agents.Budgets) error 
 // newLimits lets changed budgets count at once, for turns that run too; those
 // of a run count from the next one on.
 func (r *Room) newLimits(k key, rec *record) {
-	if e := r.Book.known(k); e != nil {
+	if e := r.Book.find(k); e != nil {
 		r.Accounts.Limit(rec.account(k), agentLimits(e), sessionLimits(e))
 	}
 }
@@ -200,22 +200,22 @@ func (r *Room) budgetsOf(ctx context.Context, k key, known func(key) bool) (list
 		if at.key != k && !known(at.key) {
 			continue
 		}
-		spent, err := r.Accounts.Spent(ctx, string(at.rec.account(at.key)))
+		spent, err := r.Accounts.Usage(ctx, string(at.rec.account(at.key)))
 		if err != nil {
 			return nil, own, err
 		}
 		b, of := at.rec.budgets(), at.key.id
 		if at.key == k {
 			own, of = spent, ""
-			list = appendLimited(list, agents.Budget{For: "run", Limits: b.Run}, agents.Budget{For: "session", Limits: b.Session})
+			list = appendLimits(list, agents.Budget{For: "run", Limits: b.Run}, agents.Budget{For: "session", Limits: b.Session})
 		}
-		list = appendLimited(list, agents.Budget{For: "agent", Of: of, Limits: b.Agent, Spent: &spent})
+		list = appendLimits(list, agents.Budget{For: "agent", Of: of, Limits: b.Agent, Spent: &spent})
 	}
 	return list, own, nil
 }
 
-// appendLimited appends the budgets that limit anything.
-func appendLimited(list []agents.Budget, more ...agents.Budget) []agents.Budget {
+// appendLimits appends the budgets that limit anything.
+func appendLimits(list []agents.Budget, more ...agents.Budget) []agents.Budget {
 	for _, b := range more {
 		if b.Limits != (spend.Limits{}) {
 			list = append(list, b)

@@ -38,7 +38,7 @@ func TestACallWaitsForWhatOthersHold(t *testing.T) {
 		if _, err := r.Book.put(t.Context(), nil, k, rec); err != nil {
 			t.Fatal(err)
 		}
-		ctx, err := r.bounded(t.Context(), k, "main", &runs.Part{Record: runs.Record{ID: "1", Limits: task}})
+		ctx, err := r.withTurnBudgets(t.Context(), k, "main", &runs.Part{Record: runs.Record{ID: "1", Limits: task}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -57,7 +57,7 @@ func TestACallWaitsForWhatOthersHold(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			ctx, m := bound(), wrap.Metered(offline.Model{}, "m", nil)
+			ctx, m := bound(), wrap.Meter(offline.Model{}, "m", nil)
 			left := errors.New("left")
 			leaving, leave := context.WithCancelCause(ctx)
 			leave(left)

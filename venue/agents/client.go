@@ -72,13 +72,13 @@ func (r *Room) brings(ctx context.Context, call tools.Call, c *conversation, in 
 // hasTool reports whether a name means a tool of the venue or the agent, or looks like one.
 func (r *Room) hasTool(owner ucan.DID, actor *runtime.Agent, name string) bool {
 	is := func(op *tools.Operation) bool {
-		return op != nil && agents.Folded(op.ToolName()) == agents.Folded(name)
+		return op != nil && agents.Fold(op.ToolName()) == agents.Fold(name)
 	}
 	return slices.ContainsFunc(r.Registry.Of(owner), is) || slices.ContainsFunc(actor.Tools, is) || is(actor.Complete) || is(actor.Fail)
 }
 
-// pendingOf are the calls that a turn leaves to whoever talks.
-func pendingOf(c *conversation) (list []agents.ClientCall) {
+// openCallsOf are the calls that a turn leaves to whoever talks.
+func openCallsOf(c *conversation) (list []agents.ClientCall) {
 	for _, call := range c.pending {
 		list = append(list, agents.ClientCall{ID: call.ID, Name: call.Name, Arguments: call.Arguments})
 	}

@@ -24,41 +24,41 @@ func (r *Room) begin(ctx context.Context, call tools.Call, c *conversation, text
 		return nil, err
 	}
 	spec := runs.Spec{Kind: runs.Task, Op: call.Operation(), Input: input, Background: background, Key: call.Key()}
-	return r.start(ctx, call.Authority(), spec, c, toldTo(speaker(call.Authority()), c.entry.key.id))
+	return r.start(ctx, call.Authority(), spec, c, teller(speaker(call.Authority()), c.entry.key.id))
 }
 
 // Chat says something to the agent, in a session of the caller's own, and returns what
 // it answers.
-func (r *Room) Chat(ctx context.Context, call tools.Call, in agents.Chat) (agents.Said, error) {
+func (r *Room) Chat(ctx context.Context, call tools.Call, in agents.Chat) (agents.ChatResult, error) {
 	e, rec, err := r.find(ctx, ownKey(call, in.AgentID))
 	if err != nil {
-		return agents.Said{}, err
+		return agents.ChatResult{}, err
 	}
 	opener, err := opener(call, in.SessionID)
 	if err != nil {
-		return agents.Said{}, err
+		return agents.ChatResult{}, err
 	}
 	c, err := r.converse(ctx, e, rec, call.Authority(), opener, in.SessionID, !in.Create)
 	if err != nil {
-		return agents.Said{}, err
+		return agents.ChatResult{}, err
 	}
 	if err := r.brings(ctx, call, c, &in); err != nil {
 		c.release()
-		return agents.Said{}, err
+		return agents.ChatResult{}, err
 	}
 	id := c.session.ID()
 	at := string(c.actor.Authority.Life()) + "/" + id
 	if key, taken := r.chats.LoadOrStore(at, call.Key()); taken && (key == "" || key != call.Key()) {
 		c.release()
-		return agents.Said{}, fault.New(fault.Busy, fmt.Sprintf("session %s has a chat that is not answered yet: wait for it, or use another session", id))
+		return agents.ChatResult{}, fault.New(fault.Busy, fmt.Sprintf("session %s has a chat that is not answered yet: wait for it, or use another session", id))
 	}
 	defer r.chats.Delete(at)
 	run, err := r.begin(ctx, call, c, in.Message, false)
 	if err != nil {
-		return agents.Said{}, err
+		return agents.ChatResult{}, err
 	}
 	_, response, err := wait(ctx, run, false, 0)
-	return agents.Said{AgentID: in.AgentID, SessionID: cmp.Or(run.Record().Session, id), Response: response, Pending: pendingOf(c)}, r.discreet(ctx, call, in.AgentID, err)
+	return agents.ChatResult{AgentID: in.AgentID, SessionID: cmp.Or(run.Record().Session, id), Response: response, Pending: openCallsOf(c)}, r.discreet(ctx, call, in.AgentID, err)
 }
 
 // IsShaped reports whether an agent answers by a schema of its own.
@@ -75,8 +75,8 @@ func (r *Room) IsOwn(ctx context.Context, owner ucan.DID, id string) bool {
 
 // Trigger has the agent take a turn on the messages that wait in a session: the main
 // one, or the caller's own that it names.
-func (r *Room) Trigger(ctx context.Context, call tools.Call, in agents.Trigger) (agents.Triggered, error) {
-	out := agents.Triggered{AgentID: in.AgentID}
+func (r *Room) Trigger(ctx context.Context, call tools.Call, in agents.Trigger) (agents.TriggerResult, error) {
+	out := agents.TriggerResult{AgentID: in.AgentID}
 	e, rec, err := r.find(ctx, ownKey(call, in.AgentID))
 	if err != nil {
 		return out, err
@@ -125,7 +125,7 @@ func (r *Room) Trigger(ctx context.Context, call tools.Call, in agents.Trigger) 
 // Context is what the agent's model would be told now in a turn for the caller. What it
 // has before it is read within what the caller may do too, also of an agent that acts by
 // an authority of its own: looking at it gets nobody what they may not read.
-func (r *Room) Context(ctx context.Context, call tools.Call, in agents.Named) (agents.Context, error) {
+func (r *Room) Context(ctx context.Context, call tools.Call, in agents.Ref) (agents.Context, error) {
 	k := ownKey(call, in.AgentID)
 	e, rec, err := r.find(ctx, k)
 	if err != nil {
@@ -135,18 +135,18 @@ func (r *Room) Context(ctx context.Context, call tools.Call, in agents.Named) (a
 	if err != nil {
 		return agents.Context{}, err
 	}
-	actor.Authority = r.Mint.Agent(rec.principal(k), rec.life(k)).CalledBy(call.Authority(), false)
+	actor.Authority = r.Mint.Agent(rec.principal(k), rec.life(k)).ByCaller(call.Authority(), false)
 	actor.Last = nil
-	if ctx, err = r.bounded(ctx, k, mainSession, nil); err != nil {
+	if ctx, err = r.withTurnBudgets(ctx, k, mainSession, nil); err != nil {
 		return agents.Context{}, r.discreet(ctx, call, in.AgentID, err)
 	}
 	brief, err := r.Runner.Brief(ctx, actor)
 	if err != nil {
-		return agents.Context{}, r.discreet(ctx, call, in.AgentID, told(speaker(call.Authority()), in.AgentID, err))
+		return agents.Context{}, r.discreet(ctx, call, in.AgentID, tellError(speaker(call.Authority()), in.AgentID, err))
 	}
-	out := agents.Context{AgentID: in.AgentID, System: brief.System, Tools: make([]agents.Offered, len(brief.Tools))}
+	out := agents.Context{AgentID: in.AgentID, System: brief.System, Tools: make([]agents.ToolView, len(brief.Tools))}
 	for i, tool := range brief.Tools {
-		out.Tools[i] = agents.Offered{Name: tool.Name, Description: tool.Description, Input: tool.Input}
+		out.Tools[i] = agents.ToolView{Name: tool.Name, Description: tool.Description, Input: tool.Input}
 	}
 	return out, nil
 }

@@ -15,46 +15,46 @@ import (
 )
 
 // Create creates an agent, or replaces one.
-func (r *Room) Create(ctx context.Context, call tools.Call, in agents.Create) (agents.Created, error) {
+func (r *Room) Create(ctx context.Context, call tools.Call, in agents.Create) (agents.CreateResult, error) {
 	spec := in.Config
 	spec.ID = in.AgentID
 	if err := r.check(ctx, call, &spec); err != nil {
-		return agents.Created{}, err
+		return agents.CreateResult{}, err
 	}
 	if err := r.findTools(ctx, call, spec.ID, spec.Tools); err != nil {
-		return agents.Created{}, err
+		return agents.CreateResult{}, err
 	}
 	created, _, err := r.put(ctx, call, spec, in.Overwrite, call.Caps(), tools.Bound{})
 	return created, err
 }
 
 // Fork copies an agent.
-func (r *Room) Fork(ctx context.Context, call tools.Call, in agents.Fork) (agents.Created, error) {
+func (r *Room) Fork(ctx context.Context, call tools.Call, in agents.Fork) (agents.CreateResult, error) {
 	source := in.SourceID
 	from, src, err := r.find(ctx, ownKey(call, source))
 	if err != nil {
-		return agents.Created{}, err
+		return agents.CreateResult{}, err
 	}
 	if source == in.AgentID {
-		return agents.Created{}, fmt.Errorf("an agent cannot be forked onto itself: give agentId another id than %s", source)
+		return agents.CreateResult{}, fmt.Errorf("an agent cannot be forked onto itself: give agentId another id than %s", source)
 	}
 	spec := merge(src.Config, in.Config)
 	spec.ID = in.AgentID
-	if parent := src.Config.Parent; in.Config.Parent == "" && parent != "" && !call.Caps().Check(agents.Below(parent)).Allowed() {
+	if parent := src.Config.Parent; in.Config.Parent == "" && parent != "" && !call.Caps().Check(agents.Below(parent)).IsAllowed() {
 		spec.Parent = "" // a copy is paid for by whoever makes it, not by others unasked
 	}
 	if err := r.check(ctx, call, &spec); err != nil {
-		return agents.Created{}, err
+		return agents.CreateResult{}, err
 	}
 	if err := r.findTools(ctx, call, spec.ID, spec.Tools); err != nil {
-		return agents.Created{}, err
+		return agents.CreateResult{}, err
 	}
 	all, principal := r.Book.effective(from), src.principal(from.key)
-	inherits := all.SeenBy(call.Owner().String(), principal.String())
+	inherits := all.AsSeenBy(call.Owner().String(), principal.String())
 	if in.IncludeTimeline {
 		// Its past holds what it could read, also before a giver was narrowed.
 		if err := r.atMost(call, source, src.Caps, principal); err != nil {
-			return agents.Created{}, err
+			return agents.CreateResult{}, err
 		}
 	}
 	var copied tools.Bound
@@ -63,15 +63,15 @@ func (r *Room) Fork(ctx context.Context, call tools.Call, in agents.Fork) (agent
 	}
 	created, rec, err := r.put(ctx, call, spec, in.Overwrite, inherits, copied)
 	if err != nil {
-		return agents.Created{}, err
+		return agents.CreateResult{}, err
 	}
 	if in.IncludeTimeline && (created.Created || created.Updated) {
 		k := ownKey(call, spec.ID)
 		if err := r.Runs.Sessions().Copy(ctx, src.life(from.key), rec.life(k)); err != nil {
-			return agents.Created{}, err
+			return agents.CreateResult{}, err
 		}
 		if err := r.Accounts.CopySessions(ctx, src.account(from.key), rec.account(k)); err != nil {
-			return agents.Created{}, err
+			return agents.CreateResult{}, err
 		}
 	}
 	created.ForkedFrom = source
@@ -80,8 +80,8 @@ func (r *Room) Fork(ctx context.Context, call tools.Call, in agents.Fork) (agent
 
 // put creates the agent's record, or replaces it where overwrite says so. What
 // the spec does not list it has from otherwise; copied bounds its context beside the call.
-func (r *Room) put(ctx context.Context, call tools.Call, spec agents.Spec, overwrite bool, otherwise caps.Set, copied tools.Bound) (agents.Created, *record, error) {
-	out := agents.Created{AgentID: spec.ID}
+func (r *Room) put(ctx context.Context, call tools.Call, spec agents.Spec, overwrite bool, otherwise caps.Set, copied tools.Bound) (agents.CreateResult, *record, error) {
+	out := agents.CreateResult{AgentID: spec.ID}
 	k := ownKey(call, spec.ID)
 	if err := r.MayHave(k.owner); err != nil {
 		return out, nil, err
@@ -90,7 +90,7 @@ func (r *Room) put(ctx context.Context, call tools.Call, spec agents.Spec, overw
 	if err != nil {
 		return out, nil, err
 	}
-	set := given(spec, otherwise)
+	set := capsToGive(spec, otherwise)
 	if err := r.atMost(call, spec.ID, set, call.Owner()); err != nil {
 		return out, nil, err
 	}
@@ -131,7 +131,7 @@ func (r *Room) put(ctx context.Context, call tools.Call, spec agents.Spec, overw
 				rec.Account = cmp.Or(old.Account, old.Life)
 			}
 		}
-		rec.Wrote = wrote(call, before, rec.life(k)).And(copied)
+		rec.Wrote = boundOf(call, before, rec.life(k)).And(copied)
 		rec.Givers = addGivers(rec.Givers, call, k)
 		if err := r.addParent(ctx, rec, k, spec.Parent); err != nil {
 			return nil, err
@@ -143,7 +143,7 @@ func (r *Room) put(ctx context.Context, call tools.Call, spec agents.Spec, overw
 			}
 			rec.DID = own.String()
 		}
-		rec.Caps = held(spec, set, rec.principal(k), call)
+		rec.Caps = principalCaps(spec, set, rec.principal(k), call)
 		return rec, nil
 	})
 	if err != nil {
@@ -195,7 +195,7 @@ func (r *Room) Update(ctx context.Context, call tools.Call, in agents.Update) (a
 			after = r.Book.effective(self)
 		}
 		if changes.Caps.Present() {
-			next.Caps = held(changes, given(changes, call.Caps()), principal, call)
+			next.Caps = principalCaps(changes, capsToGive(changes, call.Caps()), principal, call)
 			next.Givers = addGivers(old.Givers, call, k)
 			after = next.Caps
 		}

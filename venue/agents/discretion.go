@@ -35,10 +35,10 @@ func (e *budgetHiddenError) Code() fault.Code { return fault.BudgetSpent }
 // Details are the error's own JSON form.
 func (e *budgetHiddenError) Details() any { return e }
 
-// hidden is what may be told of a budget to one that knows only the agents of
+// hideBudget returns what may be told of a budget to one that knows only the agents of
 // which known says so; nil is all of it. What an agent may spend in one run or
 // session, whoever gave it the task may know.
-func hidden(spent *spend.BudgetError, agent string, known func(id string) bool) *budgetHiddenError {
+func hideBudget(spent *spend.BudgetError, agent string, known func(id string) bool) *budgetHiddenError {
 	id, life := strings.CutPrefix(spent.Budget, ofAgent)
 	if !life || known(id) {
 		return nil
@@ -51,7 +51,7 @@ func mayKnow(call tools.Call, k key) bool {
 	if life := call.Authority().Life(); life != "" && keyOf(life) == k {
 		return true
 	}
-	return k.owner == call.Owner() && call.Caps().Check(caps.Need("agent/read", "g/"+k.id)).Allowed()
+	return k.owner == call.Owner() && call.Caps().Check(caps.Need("agent/read", "g/"+k.id)).IsAllowed()
 }
 
 // mayKnowOf reports of an id that stands in the name of a budget whether the
@@ -73,7 +73,7 @@ func (r *Room) discreet(ctx context.Context, call tools.Call, agent string, err 
 	if !ok {
 		return err
 	}
-	if other := hidden(spent, "agent "+agent+" or of one above it", r.mayKnowOf(ctx, call)); other != nil {
+	if other := hideBudget(spent, "agent "+agent+" or of one above it", r.mayKnowOf(ctx, call)); other != nil {
 		return other
 	}
 	return err
@@ -85,7 +85,7 @@ func (r *Room) Discreet(ctx context.Context, call tools.Call, rec runs.Record) r
 	if rec.Budget == nil {
 		return rec
 	}
-	other := hidden(rec.Budget, "the agent or of one above it", r.mayKnowOf(ctx, call))
+	other := hideBudget(rec.Budget, "the agent or of one above it", r.mayKnowOf(ctx, call))
 	if other == nil {
 		return rec
 	}

@@ -13,12 +13,12 @@ import (
 	"usher/ucan"
 )
 
-// Held says what holds of a life of an agent that a record of the past tells of, by the
+// CarryOver says what holds of a life of an agent that a record of the past tells of, by the
 // record of now, nil where there is none: one that has ended since has ended, one that was
 // suspended is, what was taken from it is not given back, and whoever was put above it stays
 // there. It returns the record as it must be then, nil where it stays as it was, and the life
 // where that has ended. row is the key of both in the book's space.
-func Held(row string, then, now []byte) (must []byte, ended tools.Life, err error) {
+func CarryOver(row string, then, now []byte) (must []byte, ended tools.Life, err error) {
 	var was, is past
 	if err = json.Unmarshal(then, &was); err == nil && now != nil {
 		err = json.Unmarshal(now, &is)
@@ -45,7 +45,7 @@ func Held(row string, then, now []byte) (must []byte, ended tools.Life, err erro
 			changed["status"] = is.Status
 		}
 		principal := cmp.Or(was.DID, owner)
-		if before, after := was.held(principal), is.held(principal); !after.Covers(before) {
+		if before, after := was.capsOf(principal), is.capsOf(principal); !after.Covers(before) {
 			changed["caps"] = before.Intersect(after)
 		}
 		givers := slices.Clone(was.Givers)
@@ -81,8 +81,8 @@ type past struct {
 	Givers            []tools.Life
 }
 
-// held is what the agent may do; what cannot be read gives nothing.
-func (p *past) held(principal string) caps.Set {
+// capsOf is what the agent may do; what cannot be read gives nothing.
+func (p *past) capsOf(principal string) caps.Set {
 	set, err := caps.ParseSet(p.Caps)
 	if err != nil {
 		return caps.Of()

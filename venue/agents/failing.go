@@ -51,13 +51,13 @@ func (r *Room) judge(ctx context.Context, c *conversation, err error) {
 			next.Failing = nil
 			return &next
 		}
-		failing := agents.Failing{Since: r.Now().UnixMilli()}
+		failing := agents.FailureStreak{Since: r.Now().UnixMilli()}
 		if old.Failing != nil {
 			failing = *old.Failing
 		}
 		failing.Turns, failing.Error, failing.Code = failing.Turns+1, tools.Cut(err.Error()), string(fault.Of(err))
 		next.Failing = &failing
-		if most := old.Config.MaxFailing(); old.Status == agents.Sleeping && most > 0 && failing.Turns >= most {
+		if most := old.Config.MaxFailures(); old.Status == agents.Sleeping && most > 0 && failing.Turns >= most {
 			next.Status, next.Updated, suspended = agents.Suspended, r.Now().UnixMilli(), true
 		}
 		return &next
@@ -105,11 +105,11 @@ func (r *Room) ready(c *conversation, task bool) error {
 	k, rec := c.entry.key, c.entry.rec.Load()
 	switch {
 	case !rec.lives(k, c.actor.Authority.Life()):
-		return errEnded(k.id)
+		return errOver(k.id)
 	case rec.Status == agents.Suspended && task:
 		return &tools.WaitError{Agent: k.id}
 	case rec.Status == agents.Suspended:
-		return errNotWorking(k.id, rec)
+		return errNoWork(k.id, rec)
 	}
 	return nil
 }

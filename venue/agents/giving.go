@@ -12,17 +12,17 @@ import (
 	"usher/ucan"
 )
 
-// held is a set as the agent's principal writes it. What a spec lists is
+// principalCaps is a set as the agent's principal writes it. What a spec lists is
 // written by that principal already; what is passed on, by the giver. What the giver
 // is denied stays denied, also where the agent is the giver itself, or made it.
-func held(spec agents.Spec, set caps.Set, principal ucan.DID, call tools.Call) caps.Set {
+func principalCaps(spec agents.Spec, set caps.Set, principal ucan.DID, call tools.Call) caps.Set {
 	reader, giver := principal.String(), call.Owner().String()
 	if _, listed := spec.Caps.Set(); listed {
 		set = set.In(reader)
 	} else {
-		set = set.SeenBy(reader, giver)
+		set = set.AsSeenBy(reader, giver)
 	}
-	return set.Forbidding(call.Caps().SeenBy(reader, giver))
+	return set.WithDenials(call.Caps().AsSeenBy(reader, giver))
 }
 
 // addGivers adds those who bound the call to those that an agent has its
@@ -44,10 +44,10 @@ func byOwner(call tools.Call) bool {
 	return call.Actor() == "" && call.Authority().Bound().IsZero()
 }
 
-// wrote is what bounds a context that the call writes. Its entries are stored and
+// boundOf is what bounds a context that the call writes. Its entries are stored and
 // asked later, as programs are, whatever the agent may do by then, and in copies of it. An
 // agent that begins another life of its own writes for that one.
-func wrote(call tools.Call, old, next tools.Life) tools.Bound {
+func boundOf(call tools.Call, old, next tools.Life) tools.Bound {
 	by := call.Authority().Bound()
 	if i := slices.Index(by.Lives, old); i >= 0 {
 		by.Lives = slices.Clone(by.Lives)
@@ -71,9 +71,9 @@ func (r *Room) addParent(ctx context.Context, rec *record, k key, parent string)
 	return nil
 }
 
-// given is what a spec gives the agent: what it says, or else what the giver
+// capsToGive is what a spec gives the agent: what it says, or else what the giver
 // passes on.
-func given(spec agents.Spec, otherwise caps.Set) caps.Set {
+func capsToGive(spec agents.Spec, otherwise caps.Set) caps.Set {
 	if set, listed := spec.Caps.Set(); listed {
 		return set
 	}
@@ -86,8 +86,8 @@ func given(spec agents.Spec, otherwise caps.Set) caps.Set {
 // narrows the caller.
 func (r *Room) atMost(call tools.Call, agent string, set caps.Set, principal ucan.DID) error {
 	mine := call.Caps()
-	here := mine.SeenBy(principal.String(), call.Owner().String())
-	missing := here.Missing(set)
+	here := mine.AsSeenBy(principal.String(), call.Owner().String())
+	missing := here.Lacks(set)
 	if len(missing) == 0 {
 		return nil
 	}
@@ -95,7 +95,7 @@ func (r *Room) atMost(call tools.Call, agent string, set caps.Set, principal uca
 		Operation: call.Operation(), Ability: "*", Capabilities: mine,
 		Why: fmt.Sprintf("Agent %s would hold more than you do, and an agent can hand on at most what it holds itself.", agent),
 	}
-	known := mine.Check(caps.Need("agent/read", "g/"+agent)).Allowed()
+	known := mine.Check(caps.Need("agent/read", "g/"+agent)).IsAllowed()
 	if known {
 		denial.Ability, denial.Resource = missing[0].Can(), missing[0].Resource().String()
 		if !missing[0].IsPlain() || !mine.IsPlain() {
@@ -117,9 +117,9 @@ func creators(rec *record, known func(key) bool) []string {
 	return ids
 }
 
-// lost are those above an agent, as far as they may be known, that give it
+// idleGivers are those above an agent, as far as they may be known, that give it
 // nothing now: they are suspended, have ended, or another life has their id.
-func (r *Room) lost(ctx context.Context, k key, rec *record, known func(key) bool) (all []agents.Giver, err error) {
+func (r *Room) idleGivers(ctx context.Context, k key, rec *record, known func(key) bool) (all []agents.Giver, err error) {
 	own := rec.life(k)
 	for at, err := range lineage(ctx, r.Book.get, sameLife, own) {
 		if err != nil {
@@ -140,7 +140,7 @@ func (r *Room) lost(ctx context.Context, k key, rec *record, known func(key) boo
 // bare is the spec as it is kept: capabilities stand apart, and budgets that
 // bound nothing are none.
 func bare(spec agents.Spec) agents.Spec {
-	spec.Caps = caps.Declared{}
+	spec.Caps = caps.Declaration{}
 	if spec.Budgets != nil && *spec.Budgets == (agents.Budgets{}) {
 		spec.Budgets = nil
 	}

@@ -103,7 +103,7 @@ func (b *Book) compute(e *entry) (caps.Set, error) {
 		if at.rec == nil || at.entry != e && at.rec.Status != agents.Sleeping {
 			return caps.Set{}, nil
 		}
-		set = set.Intersect(at.rec.Caps.SeenBy(reader, at.rec.principal(at.key).String()))
+		set = set.Intersect(at.rec.Caps.AsSeenBy(reader, at.rec.principal(at.key).String()))
 	}
 	return set, nil
 }
@@ -132,7 +132,7 @@ func (b *Book) Live(ctx context.Context, life tools.Life) (caps.Set, ucan.DID) {
 // unread moves the epoch on where the store could not say. A record that is damaged
 // says nothing whenever it is asked, and moves nothing for others.
 func (b *Book) unread(err error) {
-	if _, damaged := errors.AsType[damagedError](err); err != nil && !damaged {
+	if _, damaged := errors.AsType[damageError](err); err != nil && !damaged {
 		b.epoch.Add(1)
 	}
 }

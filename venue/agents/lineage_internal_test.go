@@ -37,7 +37,7 @@ func TestAStoreThatFailsOnceIsAskedAgain(t *testing.T) {
 	b := NewBook(store.New(r).Under(""))
 	may := func() bool {
 		set, _ := b.Live(t.Context(), life("kid"))
-		return set.Check(caps.Need("crud/read", "w/x")).Allowed()
+		return set.Check(caps.Need("crud/read", "w/x")).IsAllowed()
 	}
 	for _, step := range []string{"neither is read", "the giver is not read"} {
 		r.fail = errors.New("no descriptors")

@@ -15,11 +15,11 @@ import (
 )
 
 // Delete ends an agent; with remove its record goes too.
-func (r *Room) Delete(ctx context.Context, call tools.Call, in agents.Delete) (agents.Deleted, error) {
+func (r *Room) Delete(ctx context.Context, call tools.Call, in agents.Delete) (agents.DeleteResult, error) {
 	k := ownKey(call, in.AgentID)
 	if in.Remove {
 		if err := r.noChildren(ctx, call, in.AgentID); err != nil {
-			return agents.Deleted{}, err
+			return agents.DeleteResult{}, err
 		}
 	}
 	var past *record
@@ -37,9 +37,9 @@ func (r *Room) Delete(ctx context.Context, call tools.Call, in agents.Delete) (a
 		err = r.bury(ctx, k, past, "")
 	}
 	if err != nil {
-		return agents.Deleted{}, err
+		return agents.DeleteResult{}, err
 	}
-	return agents.Deleted{AgentID: in.AgentID, Status: agents.Terminated, Removed: in.Remove}, nil
+	return agents.DeleteResult{AgentID: in.AgentID, Status: agents.Terminated, Removed: in.Remove}, nil
 }
 
 // revise changes the record of an agent that is there: f fills next, a copy of
@@ -86,19 +86,19 @@ func (r *Room) noChildren(ctx context.Context, call tools.Call, id string) error
 	if err != nil || len(children) == 0 {
 		return err
 	}
-	if !call.Caps().Check(caps.Need("agent/read", "g")).Allowed() {
+	if !call.Caps().Check(caps.Need("agent/read", "g")).IsAllowed() {
 		children = []string{fmt.Sprintf("%d others", len(children))}
 	}
 	return fmt.Errorf("agent %s gave capabilities to %s: delete those first, or delete it without remove", id, strings.Join(children, ", "))
 }
 
 // Suspend keeps an agent from working until it is resumed.
-func (r *Room) Suspend(ctx context.Context, call tools.Call, in agents.Named) (agents.State, error) {
+func (r *Room) Suspend(ctx context.Context, call tools.Call, in agents.Ref) (agents.State, error) {
 	return r.setStatus(ctx, call, in.AgentID, agents.Suspended)
 }
 
 // Resume lets a suspended agent work.
-func (r *Room) Resume(ctx context.Context, call tools.Call, in agents.Named) (agents.State, error) {
+func (r *Room) Resume(ctx context.Context, call tools.Call, in agents.Ref) (agents.State, error) {
 	return r.setStatus(ctx, call, in.AgentID, agents.Sleeping)
 }
 
@@ -128,33 +128,33 @@ var errAdopt = fault.New(fault.Refused, "only the owner in person adopts: an age
 
 // Adopt lets what others made stand below the owner alone. What it may do stays
 // what it was given.
-func (r *Room) Adopt(ctx context.Context, call tools.Call, in agents.Adopt) (agents.Adopted, error) {
+func (r *Room) Adopt(ctx context.Context, call tools.Call, in agents.Adopt) (agents.AdoptResult, error) {
 	if !byOwner(call) {
-		return agents.Adopted{}, errAdopt
+		return agents.AdoptResult{}, errAdopt
 	}
 	if in.AgentID == "" {
 		program, err := in.Program()
 		if err != nil {
-			return agents.Adopted{}, err
+			return agents.AdoptResult{}, err
 		}
 		if program = program.In(call.Owner().String()); program.DID() != "" {
-			return agents.Adopted{}, fmt.Errorf("%s is no program: programs lie below o/ in your own namespace", program)
+			return agents.AdoptResult{}, fmt.Errorf("%s is no program: programs lie below o/ in your own namespace", program)
 		}
 		if _, err := r.Gate.Resolve(ctx, call.Authority(), program.String()); err != nil {
-			return agents.Adopted{}, err
+			return agents.AdoptResult{}, err
 		}
 		err = r.Programs.Adopt(ctx, call.Owner(), program, in.Value)
-		return agents.Adopted{Path: program.String(), Adopted: err == nil}, err
+		return agents.AdoptResult{Path: program.String(), Adopted: err == nil}, err
 	}
 	_, err := r.revise(ctx, call, ownKey(call, in.AgentID), func(_, next *record) (*record, error) {
 		next.Givers, next.Wrote, next.Config.Parent = nil, tools.Bound{}, ""
 		return next, nil
 	})
-	return agents.Adopted{AgentID: in.AgentID, Adopted: err == nil}, err
+	return agents.AdoptResult{AgentID: in.AgentID, Adopted: err == nil}, err
 }
 
 // Info describes an agent as far as the caller may know it.
-func (r *Room) Info(ctx context.Context, call tools.Call, in agents.Named) (agents.Info, error) {
+func (r *Room) Info(ctx context.Context, call tools.Call, in agents.Ref) (agents.Info, error) {
 	k := ownKey(call, in.AgentID)
 	e, rec, err := r.find(ctx, k)
 	if err != nil {
@@ -169,7 +169,7 @@ func (r *Room) Info(ctx context.Context, call tools.Call, in agents.Named) (agen
 	if err != nil {
 		return agents.Info{}, err
 	}
-	lost, err := r.lost(ctx, k, rec, known)
+	lost, err := r.idleGivers(ctx, k, rec, known)
 	if err != nil {
 		return agents.Info{}, err
 	}

@@ -27,7 +27,7 @@ func (r *Room) Offer(ctx context.Context, auth tools.Authority, id string) (*Off
 		return nil, err
 	}
 	if rec.Status != agents.Sleeping {
-		return nil, errNotWorking(id, rec)
+		return nil, errNoWork(id, rec)
 	}
 	actor, err := r.actor(ctx, e, rec, auth)
 	if err != nil {

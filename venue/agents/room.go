@@ -128,7 +128,7 @@ func (r *Room) Authority(ctx context.Context, owner ucan.DID, id string) (tools.
 // status is the agent's status as it is now.
 func (r *Room) status(k key, stored string) string {
 	if stored == agents.Sleeping {
-		if e := r.Book.known(k); e != nil && e.busy.Load() > 0 {
+		if e := r.Book.find(k); e != nil && e.busy.Load() > 0 {
 			return agents.Running
 		}
 	}

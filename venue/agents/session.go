@@ -138,14 +138,14 @@ func (a *Agent) SessionPage(ctx context.Context, before string, limit int) (list
 	return a.room.Runs.Sessions().Page(ctx, of, before, limit)
 }
 
-// Interrupted returns how the last turn of a session was cut, or nil where it came to
+// Interruption returns how the last turn of a session was cut, or nil where it came to
 // its end: [Agent.History] has it, too.
-func (a *Agent) Interrupted(ctx context.Context, session string) (*runtime.TurnFinished, error) {
+func (a *Agent) Interruption(ctx context.Context, session string) (*runtime.TurnEnd, error) {
 	of, err := a.life(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return a.room.Runs.Sessions().Interrupted(ctx, of, session)
+	return a.room.Runs.Sessions().Interruption(ctx, of, session)
 }
 
 // History yields what happened in a session of the agent, oldest first: the

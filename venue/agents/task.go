@@ -52,7 +52,7 @@ func (r *Room) Request(ctx context.Context, call tools.Call, task agents.Request
 	spec := runs.Spec{
 		Kind: runs.Task, Op: call.Operation(), Input: task.Input, Background: bounded, Key: call.Key(), Schema: task.ResponseSchema, Limits: task.Budget,
 	}
-	run, err := r.start(ctx, call.Authority(), spec, c, toldTo(opener, task.AgentID))
+	run, err := r.start(ctx, call.Authority(), spec, c, teller(opener, task.AgentID))
 	if err != nil {
 		return agents.Answer{}, err
 	}
@@ -85,19 +85,19 @@ func wait(ctx context.Context, run *runs.Run, bounded bool, most time.Duration) 
 // errStillRuns ends waiting, and not the task.
 var errStillRuns = errors.New("the task still runs")
 
-// toldTo tells a failure of the agent id as the caller may hear it. Another agent
+// teller tells a failure of the agent id as the caller may hear it. Another agent
 // learns neither what this one requires in its context nor, by a denial, what
 // it may do, and must not take the denial for one of its own.
-func toldTo(actor, id string) func(error) error {
+func teller(actor, id string) func(error) error {
 	return func(err error) error {
 		if err == nil {
 			return nil
 		}
-		return told(actor, id, fmt.Errorf("agent %s: %w", id, err))
+		return tellError(actor, id, fmt.Errorf("agent %s: %w", id, err))
 	}
 }
 
-func told(actor, id string, err error) error {
+func tellError(actor, id string, err error) error {
 	if actor == "" || fault.Of(err) == fault.Waiting {
 		return err
 	}
@@ -118,18 +118,18 @@ func told(actor, id string, err error) error {
 // It goes to the session that it names, of the caller's own, or else to the
 // agent's main one, which is the owner's: that is what agent/message allows, and
 // it is heard as a quotation.
-func (r *Room) Message(ctx context.Context, call tools.Call, in agents.Message) (agents.Delivered, error) {
+func (r *Room) Message(ctx context.Context, call tools.Call, in agents.Message) (agents.MessageResult, error) {
 	k := ownKey(call, in.AgentID)
 	_, rec, err := r.find(ctx, k)
 	if err != nil {
-		return agents.Delivered{}, err
+		return agents.MessageResult{}, err
 	}
 	if rec.Status == agents.Terminated {
-		return agents.Delivered{}, errNotWorking(in.AgentID, rec)
+		return agents.MessageResult{}, errNoWork(in.AgentID, rec)
 	}
 	opener, err := opener(call, in.SessionID)
 	if err != nil {
-		return agents.Delivered{}, err
+		return agents.MessageResult{}, err
 	}
 	session, mustExist := in.SessionID, in.SessionID != ""
 	if !mustExist {
@@ -137,13 +137,13 @@ func (r *Room) Message(ctx context.Context, call tools.Call, in agents.Message) 
 	}
 	ses, release, err := r.session(ctx, rec.life(k), opener, session, mustExist)
 	if err != nil {
-		return agents.Delivered{}, err
+		return agents.MessageResult{}, err
 	}
 	defer release()
-	if err := ses.Leave(ctx, r.Now(), runtime.Received{From: caller(call.Authority()), Text: in.Message}); err != nil {
-		return agents.Delivered{}, err
+	if err := ses.Leave(ctx, r.Now(), runtime.InboxMessage{From: caller(call.Authority()), Text: in.Message}); err != nil {
+		return agents.MessageResult{}, err
 	}
-	return agents.Delivered{AgentID: in.AgentID, SessionID: ses.ID(), Delivered: true}, nil
+	return agents.MessageResult{AgentID: in.AgentID, SessionID: ses.ID(), Delivered: true}, nil
 }
 
 // mainSession is where messages and conversations go that name no session.

@@ -45,7 +45,7 @@ func (r *Room) toolsOf(ctx context.Context, auth tools.Authority, ref string) ([
 	if !all {
 		op, err := r.Gate.Resolve(ctx, auth, ref)
 		if denial, denied := errors.AsType[*caps.Denial](err); denied {
-			op, err = tools.Unseen(denial.Operation), nil
+			op, err = tools.Placeholder(denial.Operation), nil
 		}
 		if err != nil {
 			return nil, err
@@ -64,9 +64,9 @@ func (r *Room) toolsOf(ctx context.Context, auth tools.Authority, ref string) ([
 	return ops, nil
 }
 
-// errNotWorking says why an agent takes no work.
-func errNotWorking(id string, rec *record) error {
-	switch most := rec.Config.MaxFailing(); {
+// errNoWork says why an agent takes no work.
+func errNoWork(id string, rec *record) error {
+	switch most := rec.Config.MaxFailures(); {
 	case rec.Status != agents.Suspended:
 		return fmt.Errorf("agent %s is %s: create it again with overwrite", id, rec.Status)
 	case rec.Failing != nil && most > 0 && rec.Failing.Turns >= most:
@@ -91,7 +91,7 @@ func (r *Room) actor(ctx context.Context, e *entry, rec *record, caller tools.Au
 	c := e.cast.Load()
 	if c == nil || c.rec != rec || c.known != known {
 		auth := r.Mint.Agent(rec.principal(e.key), rec.life(e.key))
-		made, lasts, err := r.newActor(ctx, e.key, rec, auth.CalledBy(caller, own))
+		made, lasts, err := r.newActor(ctx, e.key, rec, auth.ByCaller(caller, own))
 		if err != nil {
 			return nil, err
 		}
@@ -102,7 +102,7 @@ func (r *Room) actor(ctx context.Context, e *entry, rec *record, caller tools.Au
 		}
 	}
 	out := c.actor
-	auth := out.Authority.CalledBy(caller, own)
+	auth := out.Authority.ByCaller(caller, own)
 	out.Authority = auth
 	out.Held = func(ctx context.Context) ([]prompt.Delegation, error) { return r.Held(ctx, auth) }
 	return &out, nil
@@ -177,7 +177,7 @@ type conversation struct {
 // an agent, or the owner in person where that is empty.
 func (r *Room) converse(ctx context.Context, e *entry, rec *record, caller tools.Authority, opener, session string, mustExist bool) (*conversation, error) {
 	if rec.Status != agents.Sleeping {
-		return nil, errNotWorking(e.key.id, rec)
+		return nil, errNoWork(e.key.id, rec)
 	}
 	if err := r.MayHave(e.key.owner); err != nil {
 		return nil, err
@@ -225,7 +225,7 @@ func (r *Room) turn(ctx context.Context, run *runs.Run, c *conversation) (json.R
 	}
 	c.actor.Authority = c.actor.Authority.InRun(run.ID()).InTurn(name)
 	c.actor.Granted = func(ctx context.Context) ([]caps.Capability, error) { return r.Granted(ctx, c.actor.Authority) }
-	ctx, err := r.bounded(ctx, k, c.session.ID(), &runs.Part{Owner: run.Owner(), Record: run.Record()})
+	ctx, err := r.withTurnBudgets(ctx, k, c.session.ID(), &runs.Part{Owner: run.Owner(), Record: run.Record()})
 	if err != nil {
 		return nil, err
 	}
@@ -240,7 +240,7 @@ func (r *Room) turn(ctx context.Context, run *runs.Run, c *conversation) (json.R
 
 // follow runs a turn, and shows what is not logged of it.
 func (r *Room) follow(ctx context.Context, run *runs.Run, c *conversation) (json.RawMessage, error) {
-	var last runtime.TurnFinished
+	var last runtime.TurnEnd
 	events := r.Runner.Turn(ctx, c.actor, c.session.Session, c.say)
 	if c.resumes {
 		events = r.Runner.Resume(ctx, c.actor, c.session.Session)
@@ -250,10 +250,10 @@ func (r *Room) follow(ctx context.Context, run *runs.Run, c *conversation) (json
 			return nil, err
 		}
 		switch ev := ev.(type) {
-		case runtime.TurnFinished:
+		case runtime.TurnEnd:
 			last = ev
-			c.pending = c.session.Pending()
-		case runtime.TextDelta, runtime.ReasoningDelta, runtime.ToolCallDelta, runtime.UsageDelta, runtime.ModelDelayed:
+			c.pending = c.session.OpenCalls()
+		case runtime.TextDelta, runtime.ReasoningDelta, runtime.ToolCallDelta, runtime.UsageDelta, runtime.ModelDelay:
 			run.Show(ev)
 		}
 	}

@@ -140,7 +140,7 @@ func (p *port) newToken(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var made tokens.Created
+	var made tokens.CreateResult
 	if err := json.Unmarshal(raw, &made); err != nil {
 		t.Fatal(err)
 	}
@@ -372,7 +372,7 @@ func TestWhoComesBackGetsASnapshotAndTheRest(t *testing.T) {
 	if _, err := p.alice.Invoke(t.Context(), "approval:approve", map[string]string{"id": id}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.alice.Settled(t.Context(), run); err != nil {
+	if _, err := p.alice.Await(t.Context(), run); err != nil {
 		t.Fatal(err)
 	}
 	again = p.run(t, "/bob/connect", resumes("th1"))
@@ -430,7 +430,7 @@ func TestWhoLeavesStopsTheRun(t *testing.T) {
 					t.Errorf("it ends with %v", events[len(events)-1])
 				}
 			}
-			rec, err := p.alice.Settled(t.Context(), list[0].ID)
+			rec, err := p.alice.Await(t.Context(), list[0].ID)
 			if err != nil || rec.Status != "CANCELLED" {
 				t.Errorf("the run is %s, %v", rec.Status, err)
 			}

@@ -34,7 +34,7 @@ func TestManySmallEntriesTakeLittle(t *testing.T) {
 			if name != "messages" {
 				return
 			}
-			if said, err := in.said(); said != "hi" || err != nil {
+			if said, err := in.message(); said != "hi" || err != nil {
 				t.Errorf("said = %q, %v", said, err)
 			}
 		})

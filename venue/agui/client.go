@@ -17,8 +17,8 @@ type clientTool struct {
 	Parameters  json.RawMessage `json:"parameters"`
 }
 
-// offered are the client's tools as agent:chat takes them.
-func (in *input) offered() (list []agents.ClientTool) {
+// offer returns the client's tools as agent:chat takes them.
+func (in *input) offer() (list []agents.ClientTool) {
 	for _, t := range in.Tools {
 		if string(t.Parameters) == "null" {
 			t.Parameters = nil
@@ -40,7 +40,7 @@ func (in *input) answers(ctx context.Context, p *venue.Principal, agent string) 
 		if err != nil {
 			return nil, nil //nolint:nilerr // nothing is pending in a thread that is not there
 		}
-		if pending, err = th.Pending(ctx); err != nil {
+		if pending, err = th.OpenCalls(ctx); err != nil {
 			return nil, err
 		}
 	}

@@ -218,7 +218,7 @@ func TestAClientOfChat(t *testing.T) {
 	p := serve(t)
 	p.model.answer(called("Well?", "c1", "pick", `{"a":1}`)...)
 	chat := agents.Chat{AgentID: "bob", Message: "which?", SessionID: "s1", Create: true, Tools: []agents.ClientTool{{Name: "pick"}}}
-	said := func(in agents.Chat) (out agents.Said) {
+	said := func(in agents.Chat) (out agents.ChatResult) {
 		t.Helper()
 		raw, err := p.alice.Invoke(t.Context(), "agent:chat", in)
 		if err == nil {

@@ -31,7 +31,7 @@ func (d *demo) take(e *runtime.Entry) {
 		if v = d.of[e.Parent]; v == nil {
 			v = d.begin(e.Run)
 		} else {
-			v.begins(&venue.Heard{Of: e.Run, Began: &venue.Began{Parent: e.Parent, Agent: e.Agent, Caps: json.RawMessage(`[]`)}})
+			v.begins(&venue.TalkEvent{Of: e.Run, Began: &venue.Began{Parent: e.Parent, Agent: e.Agent, Caps: json.RawMessage(`[]`)}})
 		}
 		d.of[e.Run] = v
 	}
@@ -40,7 +40,7 @@ func (d *demo) take(e *runtime.Entry) {
 		t = below
 	}
 	t.take(e.Event)
-	over, is := e.Event.(runtime.TurnFinished)
+	over, is := e.Event.(runtime.TurnEnd)
 	if !is {
 		return
 	}

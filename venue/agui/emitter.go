@@ -96,9 +96,9 @@ func (e *emitter) delta(patch []any) {
 }
 
 // messages tells what was said in the thread.
-func (e *emitter) messages(list []shown) {
+func (e *emitter) messages(list []messageView) {
 	if list == nil {
-		list = []shown{}
+		list = []messageView{}
 	}
 	e.write(&event{Type: messagesSnapshot, Messages: list})
 }

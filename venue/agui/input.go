@@ -20,15 +20,15 @@ type input struct {
 	ProtocolVersion string               `json:"protocolVersion"`
 	Messages        dialogue             `json:"messages"`
 	Tools           face.Few[clientTool] `json:"tools"`
-	Context         face.Few[told]       `json:"context"`
+	Context         face.Few[sideNotes]  `json:"context"`
 	Resume          face.Few[resumption] `json:"resume"`
 	Forwarded       struct {
 		Detached bool `json:"detached"`
 	} `json:"-"`
 }
 
-// told is what a client tells beside what its user says.
-type told struct {
+// sideNotes is what a client tells beside what its user says.
+type sideNotes struct {
 	Description string `json:"description"`
 	Value       string `json:"value"`
 }
@@ -95,9 +95,9 @@ func (in *input) session() string {
 	return "ag-" + base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
-// said is what the agent is told: the last message, behind what the client tells beside it.
+// message is what the agent is told: the last message, behind what the client tells beside it.
 // It is empty where the last is the result of a tool.
-func (in *input) said() (string, error) {
+func (in *input) message() (string, error) {
 	if in.Messages.last.Role == tool {
 		return "", nil
 	}

@@ -60,8 +60,8 @@ const (
 	maxDeep  = 16 // runs in runs
 )
 
-// waitingFor is a request for an approval that a run waits for.
-type waitingFor struct {
+// openRequest is a request for an approval that a run waits for.
+type openRequest struct {
 	approval string
 	call     string // of the run itself
 	text     string
@@ -70,7 +70,7 @@ type waitingFor struct {
 // interrupts are those of a run that rests. What it rests for that is no request is one
 // interrupt in its own name: it goes on by itself.
 func interrupts(ctx context.Context, p *venue.Principal, run string, waits []runtime.Wait, why error) ([]interrupt, error) {
-	pending, err := pendingOf(ctx, p, run, waits)
+	pending, err := requestsOf(ctx, p, run, waits)
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +99,7 @@ func interrupts(ctx context.Context, p *venue.Principal, run string, waits []run
 
 // requestOf is a request for an approval; nil where the caller may not look at it.
 func requestOf(ctx context.Context, p *venue.Principal, id string) (*approvals.Request, error) {
-	in := approvals.Named{ID: id}
+	in := approvals.Ref{ID: id}
 	if p.Still(ctx, "approval:show", in) != nil {
 		return nil, nil //nolint:nilerr // somebody else answers it
 	}
@@ -114,19 +114,19 @@ func requestOf(ctx context.Context, p *venue.Principal, id string) (*approvals.R
 	return req, json.Unmarshal(raw, req)
 }
 
-// pendingOf lists the requests that a run waits for, itself or by what it began.
-func pendingOf(ctx context.Context, p *venue.Principal, run string, waits []runtime.Wait) (list []waitingFor, err error) {
+// requestsOf lists the requests that a run waits for, itself or by what it began.
+func requestsOf(ctx context.Context, p *venue.Principal, run string, waits []runtime.Wait) (list []openRequest, err error) {
 	for _, w := range waits {
 		switch {
 		case w.Approval != "":
-			list = append(list, waitingFor{w.Approval, w.CallID, w.Text})
+			list = append(list, openRequest{w.Approval, w.CallID, w.Text})
 		case w.Run != "":
 			below, err := below(ctx, p, w.Run, 1)
 			if err != nil {
 				return nil, err
 			}
 			for _, id := range below {
-				list = append(list, waitingFor{id, w.CallID, w.Text})
+				list = append(list, openRequest{id, w.CallID, w.Text})
 			}
 		}
 	}
@@ -136,7 +136,7 @@ func pendingOf(ctx context.Context, p *venue.Principal, run string, waits []runt
 			return nil, err
 		}
 		for _, id := range ids {
-			list = append(list, waitingFor{approval: id})
+			list = append(list, openRequest{approval: id})
 		}
 	}
 	return list[:min(len(list), maxWaits)], nil

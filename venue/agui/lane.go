@@ -103,8 +103,8 @@ func (l *lane) breaks() {
 	}
 }
 
-// answered ends the answer that comes, with the calls that it wants.
-func (l *lane) answered(calls []runtime.ToolCall) {
+// endAnswer ends the answer that comes, with the calls that it wants.
+func (l *lane) endAnswer(calls []runtime.ToolCall) {
 	l.hush()
 	parent := l.id("-m")
 	for _, c := range calls {

@@ -19,7 +19,7 @@ var errNothingWaits = fault.New(fault.InvalidInput, "no run of the thread waits:
 
 // past is what is known of a thread when a client comes to it.
 type past struct {
-	messages []shown
+	messages []messageView
 	run      string // that has not ended; empty where none is
 	seq      uint64 // of its last event
 	answers  int    // of that run
@@ -42,7 +42,7 @@ func look(ctx context.Context, th *venue.Thread) (*past, error) {
 		if l == nil {
 			l = &lane{of: e.Run}
 			lanes[e.Run], args[e.Run] = l, make(map[string]string)
-			if _, begins := e.Event.(runtime.TurnStarted); !begins {
+			if _, begins := e.Event.(runtime.TurnStart); !begins {
 				if l.answers, err = th.AnswersBefore(ctx, e.Run); err != nil {
 					return nil, err
 				}
@@ -50,14 +50,14 @@ func look(ctx context.Context, th *venue.Thread) (*past, error) {
 		}
 		k.messages = append(k.messages, messagesOf(l, asked, e.Event)...)
 		switch ev := e.Event.(type) {
-		case runtime.TurnFinished:
+		case runtime.TurnEnd:
 			asked = l
-		case runtime.Answered:
+		case runtime.ModelAnswer:
 			l.answers++
 			for _, c := range ev.Calls {
 				args[e.Run][c.ID] = c.Arguments
 			}
-		case runtime.ToolFinished:
+		case runtime.ToolEnd:
 			if ev.Outcome == runtime.ToolOK {
 				k.done = append(k.done, work{ev.Operation, args[e.Run][ev.CallID]})
 			}
@@ -67,11 +67,11 @@ func look(ctx context.Context, th *venue.Thread) (*past, error) {
 		}
 		k.seq, k.answers = e.Seq, l.answers
 		switch ev := e.Event.(type) {
-		case runtime.TurnRested:
+		case runtime.TurnRest:
 			k.waits = ev.Waits
-		case runtime.TurnResumed:
+		case runtime.TurnResume:
 			k.waits = nil
-		case runtime.TurnFinished:
+		case runtime.TurnEnd:
 			k.run = ""
 		}
 	}
@@ -79,13 +79,13 @@ func look(ctx context.Context, th *venue.Thread) (*past, error) {
 	return k, nil
 }
 
-// shown is a message as a client is shown it.
-type shown struct {
+// messageView is a message as a client is shown it.
+type messageView struct {
 	message
-	Calls []shownCall `json:"toolCalls,omitempty"`
+	Calls []callView `json:"toolCalls,omitempty"`
 }
 
-type shownCall struct {
+type callView struct {
 	ID       string `json:"id"`
 	Type     string `json:"type"`
 	Function struct {
@@ -96,13 +96,13 @@ type shownCall struct {
 
 // messagesOf is an event as messages, by the ids that they had when they were told. asked is
 // the lane of the run before, whose calls a client answers.
-func messagesOf(l, asked *lane, ev runtime.Event) (list []shown) {
+func messagesOf(l, asked *lane, ev runtime.Event) (list []messageView) {
 	add := func(id, role, call, text string) {
 		raw, _ := json.Marshal(text) // cannot fail
-		list = append(list, shown{message: message{ID: id, Role: role, CallID: call, Content: raw}})
+		list = append(list, messageView{message: message{ID: id, Role: role, CallID: call, Content: raw}})
 	}
 	switch ev := ev.(type) {
-	case runtime.TurnStarted:
+	case runtime.TurnStart:
 		for _, a := range ev.Answers {
 			id := asked.call(a.CallID)
 			add(id+resultMark, tool, id, a.Text)
@@ -110,18 +110,18 @@ func messagesOf(l, asked *lane, ev runtime.Event) (list []shown) {
 		if ev.Text != "" {
 			add(l.of+"-u", user, "", ev.Text)
 		}
-	case runtime.Answered:
+	case runtime.ModelAnswer:
 		add(l.id("-m"), assistant, "", ev.Text)
 		m := &list[0]
 		if ev.Text == "" {
 			m.Content = nil
 		}
 		for _, c := range ev.Calls {
-			call := shownCall{ID: l.call(c.ID), Type: "function"}
+			call := callView{ID: l.call(c.ID), Type: "function"}
 			call.Function.Name, call.Function.Arguments = c.Name, c.Arguments
 			m.Calls = append(m.Calls, call)
 		}
-	case runtime.ToolFinished:
+	case runtime.ToolEnd:
 		id := l.call(ev.CallID)
 		add(id+resultMark, tool, id, ev.Result)
 	}
@@ -199,8 +199,8 @@ func (v *view) goesOn(ctx context.Context, k *past, answered time.Time) {
 	maps.Copy(v.teller.calls, k.calls)
 	for step, last := wakeStep, false; ; step *= 2 {
 		v.teller.late = true
-		if !v.follow(ctx, func(ctx context.Context) iter.Seq2[venue.Heard, error] {
-			return func(yield func(venue.Heard, error) bool) {
+		if !v.follow(ctx, func(ctx context.Context) iter.Seq2[venue.TalkEvent, error] {
+			return func(yield func(venue.TalkEvent, error) bool) {
 				for h, err := range v.talk.Since(ctx, k.seq) {
 					if h.Of == v.of && h.Seq > 0 {
 						k.seq = h.Seq
@@ -270,7 +270,7 @@ func (f *Face) connect(w http.ResponseWriter, r *http.Request) error {
 	v.mirror.of(ctx, k.done)
 	v.tell(nil)
 	if k.run == "" {
-		pending, err := th.Pending(ctx)
+		pending, err := th.OpenCalls(ctx)
 		if err != nil {
 			v.breaksOff(err)
 			return nil

@@ -26,10 +26,10 @@ func (f *Face) run(w http.ResponseWriter, r *http.Request) error {
 		return f.resume(w, r, p, agent, in)
 	}
 	said := agents.Chat{AgentID: agent, SessionID: in.session(), Create: true}
-	if said.Message, err = in.said(); err != nil {
+	if said.Message, err = in.message(); err != nil {
 		return err
 	}
-	said.Tools = in.offered()
+	said.Tools = in.offer()
 	if said.Answers, err = in.answers(r.Context(), p, agent); err != nil {
 		return err
 	}
@@ -42,7 +42,7 @@ func (f *Face) run(w http.ResponseWriter, r *http.Request) error {
 	}
 	defer done()
 	ctx, cancel := context.WithCancel(r.Context())
-	state := recalled(ctx, p, agent, in)
+	state := recall(ctx, p, agent, in)
 	talk := p.Talk
 	if in.Forwarded.Detached {
 		talk = p.TalkOn
@@ -93,8 +93,8 @@ type view struct {
 
 // follow tells all that happens until nothing more does, and reports whether the client
 // still listens. What went wrong meanwhile ends the run.
-func (v *view) follow(ctx context.Context, all func(context.Context) iter.Seq2[venue.Heard, error]) bool {
-	err := face.Follow(ctx, v.stream, v.still, all, func(h venue.Heard, err error) error {
+func (v *view) follow(ctx context.Context, all func(context.Context) iter.Seq2[venue.TalkEvent, error]) bool {
+	err := face.Follow(ctx, v.stream, v.still, all, func(h venue.TalkEvent, err error) error {
 		if err != nil {
 			return err
 		}
@@ -108,7 +108,7 @@ func (v *view) follow(ctx context.Context, all func(context.Context) iter.Seq2[v
 }
 
 // hears tells what happens in the run, or in one that it waits for.
-func (v *view) hears(ctx context.Context, h *venue.Heard) {
+func (v *view) hears(ctx context.Context, h *venue.TalkEvent) {
 	t := v.teller
 	if below, is := v.below[h.Of]; is {
 		t = below
@@ -123,15 +123,15 @@ func (v *view) hears(ctx context.Context, h *venue.Heard) {
 	default:
 		t.past = h.Past
 		t.take(h.Event)
-		if done, is := h.Event.(runtime.ToolFinished); is && done.Outcome == runtime.ToolOK {
-			v.wrote(ctx, &work{done.Operation, t.calls[done.CallID]})
+		if done, is := h.Event.(runtime.ToolEnd); is && done.Outcome == runtime.ToolOK {
+			v.tellState(ctx, &work{done.Operation, t.calls[done.CallID]})
 		}
 	}
 }
 
 // begins tells that a run begins which another waits for: of an agent, a subagent, and of
 // steps, those in the lane of whoever has them done.
-func (v *view) begins(h *venue.Heard) {
+func (v *view) begins(h *venue.TalkEvent) {
 	up := v.teller
 	if t, is := v.below[h.Began.Parent]; is {
 		up = t
@@ -194,8 +194,8 @@ func failureOf(rec *runs.Record) error {
 	return fault.New(rec.Code, rec.Error)
 }
 
-// recalled is the state that a thread has from runs before, for who may look at them.
-func recalled(ctx context.Context, p *venue.Principal, agent string, in *input) *mirror {
+// recall returns the state that a thread has from runs before, for who may look at them.
+func recall(ctx context.Context, p *venue.Principal, agent string, in *input) *mirror {
 	m := &mirror{principal: p}
 	if th, err := p.Thread(ctx, agent, in.session()); err == nil {
 		if k, err := look(ctx, th); err == nil {

@@ -149,8 +149,8 @@ func patch(from, to map[string]any, at string) (ops []any) {
 	return ops
 }
 
-// wrote tells what of the state is another by a call: all of it, where none was told yet.
-func (v *view) wrote(ctx context.Context, w *work) {
+// tellState tells what of the state is another by a call: all of it, where none was told yet.
+func (v *view) tellState(ctx context.Context, w *work) {
 	before := maps.Clone(v.mirror.doc)
 	for _, at := range v.mirror.writes(ctx, w) {
 		v.mirror.look(ctx, at)

@@ -35,33 +35,33 @@ func (t *teller) take(ev runtime.Event) {
 		if !t.late {
 			t.think(ev.Text)
 		}
-	case runtime.Answered:
+	case runtime.ModelAnswer:
 		t.answer(ev)
-	case runtime.ToolFinished:
+	case runtime.ToolEnd:
 		t.result(ev.CallID, ev.Result)
 		if ev.Outcome == runtime.ToolDenied && json.Valid([]byte(ev.Result)) {
 			t.out.custom("cog13.denied", json.RawMessage(ev.Result))
 		}
-	case runtime.ModelDelayed:
+	case runtime.ModelDelay:
 		t.breaks()
 		t.heard, t.late = "", false
 		t.activity("delay", "usher.delayed", ev)
-	case runtime.OutputRejected:
+	case runtime.OutputRejection:
 		t.activity("rejected"+strconv.Itoa(ev.Try), "usher.output_rejected", ev)
-	case runtime.ContextMissing:
+	case runtime.ContextGap:
 		t.activity("missing-"+ev.Label, "usher.context_missing", ev)
-	case runtime.Compacted:
+	case runtime.Compaction:
 		t.used.add("", ev.Usage)
 		t.activity("compacted"+strconv.FormatUint(ev.Through, 10), "usher.compacted", map[string]uint64{"through": ev.Through})
 	case runtime.Step:
 		if !t.past && ev.Status != "PENDING" {
 			t.step(strconv.Itoa(ev.N)+" "+ev.Op, ev.Status == "STARTED")
 		}
-	case runtime.TurnRested:
+	case runtime.TurnRest:
 		t.waits = ev.Waits
-	case runtime.TurnResumed:
+	case runtime.TurnResume:
 		t.waits = nil
-	case runtime.TurnFinished:
+	case runtime.TurnEnd:
 		t.ended = true
 		for _, asked := range ev.Pending {
 			t.pending = append(t.pending, t.call(asked.CallID))
@@ -71,7 +71,7 @@ func (t *teller) take(ev runtime.Event) {
 
 // answer tells an answer that is whole: what of it was not heard yet, and the calls. All of
 // it comes anew where what was heard is none of it, as of a model that broke off.
-func (t *teller) answer(ev runtime.Answered) {
+func (t *teller) answer(ev runtime.ModelAnswer) {
 	if !t.past {
 		t.used.add(ev.Model, ev.Usage)
 	}
@@ -86,7 +86,7 @@ func (t *teller) answer(ev runtime.Answered) {
 	for _, c := range ev.Calls {
 		t.calls[c.ID] = c.Arguments
 	}
-	t.answered(ev.Calls)
+	t.endAnswer(ev.Calls)
 	t.heard, t.late = "", false
 	if ev.Text != "" {
 		t.last = ev.Text
@@ -102,7 +102,7 @@ func (t *teller) concludes(response json.RawMessage) (result json.RawMessage) {
 	if text != t.last {
 		t.hush()
 		t.say(text)
-		t.answered(nil)
+		t.endAnswer(nil)
 	}
 	return result
 }

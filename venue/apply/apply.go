@@ -31,11 +31,11 @@ type invoker interface {
 // Outcome is what the configuration says and the venue does not, or the other
 // way round.
 type Outcome struct {
-	Kept           []Kept   // data that was not written, since others have changed or deleted what was there
-	Agents         []string // ids of agents that an earlier configuration made: still there, with all that they may do
-	Orchestrations []string // paths of orchestrations that an earlier configuration wrote: they can still be run
-	Schedules      []string // names of schedules that an earlier configuration made: they still fire
-	Passed         []string // names of schedules that were not made, since their time had passed
+	Kept           []Leftover // data that was not written, since others have changed or deleted what was there
+	Agents         []string   // ids of agents that an earlier configuration made: still there, with all that they may do
+	Orchestrations []string   // paths of orchestrations that an earlier configuration wrote: they can still be run
+	Schedules      []string   // names of schedules that an earlier configuration made: they still fire
+	Passed         []string   // names of schedules that were not made, since their time had passed
 }
 
 // Config applies c as the user, with its notes in the space. Where an entry is refused, all
@@ -85,14 +85,14 @@ func (r *room) entry(name string, apply func() error) {
 	}
 }
 
-// Pending are the agents that [Config] would write, or find gone from c.
-type Pending struct {
+// Preview are the agents that [Config] would write, or find gone from c.
+type Preview struct {
 	Written []string // in the order of c
 	Left    []string // that an earlier configuration made
 }
 
 // Agents finds what applying c as the user would do with agents, without doing it.
-func Agents(ctx context.Context, c *config.Config, user ucan.DID, notes *store.Space) (out Pending, err error) {
+func Agents(ctx context.Context, c *config.Config, user ucan.DID, notes *store.Space) (out Preview, err error) {
 	r := &room{notes: notes, prefix: user.String() + "/"}
 	has := make(map[string]bool)
 	for _, spec := range c.Agents {
@@ -239,7 +239,7 @@ func (r *room) strayOrchestration(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	is, err := r.storedDigest(ctx, path)
+	is, err := r.digestAt(ctx, path)
 	if err == nil && is == was {
 		r.out.Orchestrations = append(r.out.Orchestrations, path)
 	}

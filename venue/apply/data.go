@@ -13,16 +13,16 @@ import (
 	"usher/venue/config"
 )
 
-// Kept is an entry of the configuration's data that was not written, because
+// Leftover is an entry of the configuration's data that was not written, because
 // what is stored there is somebody else's by now.
-type Kept struct {
+type Leftover struct {
 	Path  string
 	Why   string // "was changed here since the configuration was applied"
 	Below string // path of what is in its way; "" where nothing is
 }
 
 // String says so in a sentence, and what to do.
-func (k Kept) String() string {
+func (k Leftover) String() string {
 	text := k.Path + " " + k.Why + "; what the configuration says now was not written: "
 	if k.Below != "" {
 		return text + "delete " + k.Below + ", or take the entry out"
@@ -30,9 +30,9 @@ func (k Kept) String() string {
 	return text + "write it there yourself, or take the entry out"
 }
 
-// applied is what is remembered of an entry of data, as digests: what it was
+// dataNote is what is remembered of an entry of data, as digests: what it was
 // when it was written last, and what is about to be written. Either may be "".
-type applied struct {
+type dataNote struct {
 	Value string `json:"value,omitempty"`
 	Next  string `json:"next,omitempty"`
 }
@@ -45,37 +45,37 @@ type applied struct {
 // configuration's own, also when the entry has changed once more.
 func (r *room) datum(ctx context.Context, d config.Datum) error {
 	note := noteData + d.Path
-	want, err := digest(workspace.Unwrapped(d.Value))
+	want, err := digest(workspace.Unwrap(d.Value))
 	if err != nil {
 		return err
 	}
-	var last applied
+	var last dataNote
 	raw, err := r.note(ctx, note)
 	if err == nil && raw != nil {
 		err = json.Unmarshal(raw, &last)
 	}
-	if err != nil || last == (applied{Value: want}) {
+	if err != nil || last == (dataNote{Value: want}) {
 		return err
 	}
-	stored, err := r.storedDigest(ctx, d.Path)
+	stored, err := r.digestAt(ctx, d.Path)
 	if err != nil {
 		return err
 	}
 	if last.Next != "" && stored == last.Next {
 		last.Value = last.Next
 	}
-	kept := Kept{Path: d.Path}
+	kept := Leftover{Path: d.Path}
 	switch {
 	case stored == want:
-		return r.rememberDatum(ctx, note, applied{Value: want})
+		return r.rememberDatum(ctx, note, dataNote{Value: want})
 	case stored == last.Value: // as it was left, or nothing where nothing was
-		if err := r.rememberDatum(ctx, note, applied{last.Value, want}); err != nil {
+		if err := r.rememberDatum(ctx, note, dataNote{last.Value, want}); err != nil {
 			return err
 		}
 		_, err := r.user.Invoke(ctx, "covia:write", map[string]any{"path": d.Path, "value": d.Value})
 		other, inTheWay := errors.AsType[*workspace.InTheWayError](err)
 		if err == nil {
-			return r.rememberDatum(ctx, note, applied{Value: want})
+			return r.rememberDatum(ctx, note, dataNote{Value: want})
 		}
 		if !inTheWay {
 			return err
@@ -92,7 +92,7 @@ func (r *room) datum(ctx context.Context, d config.Datum) error {
 	return nil
 }
 
-func (r *room) rememberDatum(ctx context.Context, note string, a applied) error {
+func (r *room) rememberDatum(ctx context.Context, note string, a dataNote) error {
 	raw, err := json.Marshal(a)
 	if err != nil {
 		return err
@@ -104,8 +104,8 @@ func (r *room) rememberDatum(ctx context.Context, note string, a applied) error 
 // value is not larger.
 const largestStored = 16 << 20
 
-// storedDigest is the digest of what is stored at the path, or "".
-func (r *room) storedDigest(ctx context.Context, path string) (string, error) {
+// digestAt is the digest of what is stored at the path, or "".
+func (r *room) digestAt(ctx context.Context, path string) (string, error) {
 	var there struct {
 		Exists, Truncated bool
 		Value             json.RawMessage

@@ -100,7 +100,7 @@ func (r *Room) Approve(ctx context.Context, call tools.Call, in approvals.Yes) (
 		word.Until = r.Now().Add(life)
 	}
 	return r.answer(ctx, call, in.Of, in.ID, word, func(rec *record, put map[string][]byte) error {
-		if !call.Authority().Unbounded() {
+		if !call.Authority().IsUnbounded() {
 			return errBounded
 		}
 		if in.Digest != "" && in.Digest != rec.Digest {

@@ -42,7 +42,7 @@ func (r *Room) Answer(ctx context.Context, ruling *tools.Ruling, at tools.At) (*
 	case rec == nil:
 		return r.ask(ctx, q)
 	}
-	return r.answered(ctx, q, rec, rev)
+	return r.answerOf(ctx, q, rec, rev)
 }
 
 // last returns the last request of a digest, nil where there is none, with its revision and
@@ -59,8 +59,8 @@ func (r *Room) last(ctx context.Context, owner, digest string) (rec *record, rev
 	return &found, rev, marked, err
 }
 
-// answered is what comes of a request for exactly this call.
-func (r *Room) answered(ctx context.Context, q *question, rec *record, rev uint64) (*tools.Grant, error) {
+// answerOf is what comes of a request for exactly this call.
+func (r *Room) answerOf(ctx context.Context, q *question, rec *record, rev uint64) (*tools.Grant, error) {
 	switch rec.Status {
 	case approvals.Pending:
 		return nil, waits(rec)
@@ -76,17 +76,17 @@ func (r *Room) answered(ctx context.Context, q *question, rec *record, rev uint6
 	case approvals.Used:
 		switch {
 		case rec.usedFor() != q.digest:
-			return nil, narrowed(rec)
+			return nil, errLimits(rec)
 		case q.key != "" && q.Operation().Repeatable():
 			return &tools.Grant{Approval: rec.ID}, nil // the same call, which its run makes again
 		}
 		return r.ask(ctx, q)
 	}
 	if rec.Digest != q.digest || !verifies(rec) {
-		return nil, errUnsigned(rec)
+		return nil, errNoSignature(rec)
 	}
 	if within, err := rec.within(q.input); err != nil || !within {
-		return nil, cmp.Or(err, narrowed(rec))
+		return nil, cmp.Or(err, errLimits(rec))
 	}
 	if err := r.stands(ctx, q, rec); err != nil {
 		return nil, err
@@ -105,7 +105,7 @@ func (r *Room) use(q *question, rec *record, rev uint64) (*tools.Grant, error) {
 	return &tools.Grant{Approval: rec.ID, Expect: map[string]uint64{key: rev}, Put: map[string][]byte{key: raw}}, nil
 }
 
-func errUnsigned(rec *record) error {
+func errNoSignature(rec *record) error {
 	return fault.New(fault.Refused, "the approval "+rec.ID+" is not what a person has signed")
 }
 
@@ -157,7 +157,7 @@ func (r *Room) request(ctx context.Context, q *question) (record, error) {
 	rec := record{
 		Request: approvals.Request{
 			ID: id, Status: approvals.Pending, Owner: q.owner, Agent: auth.Actor(), Via: auth.Via(), Run: auth.Run(), Session: e.Session,
-			Operation: e.Operation, Input: shown(q.Ruling), Digest: q.digest, Why: e.Reason,
+			Operation: e.Operation, Input: inputView(q.Ruling), Digest: q.digest, Why: e.Reason,
 			Created: now.UnixMilli(), Expires: now.Add(r.Life).UnixMilli(),
 		},
 		Runner: runner(ctx, auth), Life: auth.Life(), Key: q.key,
@@ -168,8 +168,8 @@ func (r *Room) request(ctx context.Context, q *question) (record, error) {
 	return rec, nil
 }
 
-// written says whose program makes the call; "" where no program of an agent does.
-func (q *question) written() string {
+// programNote says whose program makes the call; "" where no program of an agent does.
+func (q *question) programNote() string {
 	wrote := q.Entry().Wrote
 	if len(wrote) == 0 {
 		return ""
@@ -186,7 +186,7 @@ func (r *Room) file(ctx context.Context, q *question) error {
 	if rec.Kind, err = r.like(q.Ruling); err != nil {
 		return err
 	}
-	rec.Why, rec.All = rec.Why+q.written(), true
+	rec.Why, rec.All = rec.Why+q.programNote(), true
 	for need := range q.Needs() {
 		if rec.All = len(rec.Needs) < maxNeeds; !rec.All {
 			break

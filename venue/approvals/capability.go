@@ -20,9 +20,9 @@ import (
 // maxAbove is how many runs above its own a call looks for what was granted.
 const maxAbove = 16
 
-// Granted is that of [tools.Approvals]: the answer is for one life, with all that bounds
+// FindGrant is that of [tools.Approvals]: the answer is for one life, with all that bounds
 // it, in the run that asked and those below it, until its end.
-func (r *Room) Granted(ctx context.Context, auth tools.Authority, need caps.Request) (approval string, err error) {
+func (r *Room) FindGrant(ctx context.Context, auth tools.Authority, need caps.Request) (approval string, err error) {
 	err = r.above(ctx, auth, func(run string) (bool, error) {
 		digest, err := r.digestOf(auth, run, need)
 		if err != nil {
@@ -107,7 +107,7 @@ func (r *Room) above(ctx context.Context, auth tools.Authority, look func(run st
 // gives says why an answer gives nothing any more.
 func (r *Room) gives(ctx context.Context, rec *record, digest string, need caps.Request) error {
 	if rec.Grants == "" || rec.Digest != digest || !verifies(rec) {
-		return errUnsigned(rec)
+		return errNoSignature(rec)
 	}
 	by, err := ucan.ParseDID(rec.Answer.By)
 	if err != nil || rec.Answer.By == rec.Owner {
@@ -122,8 +122,8 @@ func (r *Room) gives(ctx context.Context, rec *record, digest string, need caps.
 // begunMark stands before the id of a request whose call has begun, at its place.
 const begunMark = "-"
 
-// Begun is that of [tools.Approvals].
-func (r *Room) Begun(ctx context.Context, auth tools.Authority, at tools.At, approval string) (*tools.Grant, error) {
+// Begin is that of [tools.Approvals].
+func (r *Room) Begin(ctx context.Context, auth tools.Authority, at tools.At, approval string) (*tools.Grant, error) {
 	grant := &tools.Grant{Approval: approval}
 	key := at.In(auth.Run())
 	if key == "" {
@@ -136,8 +136,8 @@ func (r *Room) Begun(ctx context.Context, auth tools.Authority, at tools.At, app
 	return grant, err
 }
 
-// Missing is that of [tools.Approvals].
-func (r *Room) Missing(ctx context.Context, ruling *tools.Ruling, need caps.Request, at tools.At) (told string, err error) {
+// AskFor is that of [tools.Approvals].
+func (r *Room) AskFor(ctx context.Context, ruling *tools.Ruling, need caps.Request, at tools.At) (told string, err error) {
 	auth := ruling.Authority()
 	if !r.Asks(ctx, auth.Life()) {
 		return "", nil
@@ -163,7 +163,7 @@ func (r *Room) Missing(ctx context.Context, ruling *tools.Ruling, need caps.Requ
 	if err != nil {
 		return "", err
 	}
-	asked.Why += more + q.written()
+	asked.Why += more + q.programNote()
 	err = r.store(ctx, &asked, marked)
 	if fault.Of(err) == fault.Refused { // nobody is asked about more
 		return err.Error() + ".", nil
@@ -175,7 +175,7 @@ func (r *Room) Missing(ctx context.Context, ruling *tools.Ruling, need caps.Requ
 func (r *Room) more(ctx context.Context, ruling *tools.Ruling, but caps.Request) (text string, err error) {
 	const most = 3 // of which each is looked for in the runs above
 	var lacks []string
-	for need := range ruling.Lacking() {
+	for need := range ruling.Gaps() {
 		if need.String() == but.String() {
 			continue
 		}
@@ -183,7 +183,7 @@ func (r *Room) more(ctx context.Context, ruling *tools.Ruling, but caps.Request)
 			lacks = append(lacks, "more")
 			break
 		}
-		had, err := r.Granted(ctx, ruling.Authority(), need)
+		had, err := r.FindGrant(ctx, ruling.Authority(), need)
 		if err != nil {
 			return "", err
 		}

@@ -10,14 +10,14 @@ import (
 	"usher/venue/store"
 )
 
-// counted are the agents that a request counts for, and the host of one from elsewhere. They stand
+// countIDs are the agents that a request counts for, and the host of one from elsewhere. They stand
 // in its mark.
-func (rec *record) counted() []string {
+func (rec *record) countIDs() []string {
 	ids := slices.Sorted(slices.Values(append(slices.Clone(rec.Via), rec.Agent, rec.Host)))
 	return slices.DeleteFunc(slices.Compact(ids), func(id string) bool { return id == "" })
 }
 
-func (rec *record) mark() []byte { return []byte(strings.Join(rec.counted(), " ")) }
+func (rec *record) mark() []byte { return []byte(strings.Join(rec.countIDs(), " ")) }
 
 func tooMany(what string, n int) error {
 	return fault.New(fault.Refused, fmt.Sprintf("%d %s wait for a person, as many as may, so nobody is asked about this one: have some answered, or raise limits.approvals", n, what))
@@ -44,7 +44,7 @@ func (r *Room) roomy(ctx context.Context, owner string, file func() error) error
 	if fault.Of(err) != fault.Refused {
 		return err
 	}
-	if err := r.closeEnded(ctx, openKey(owner, "")); err != nil {
+	if err := r.closeOver(ctx, openKey(owner, "")); err != nil {
 		return err
 	}
 	return file()
@@ -65,7 +65,7 @@ func (r *Room) full(ctx context.Context, rec *record, closed string) (full, err 
 			by[id]++
 		}
 	}
-	for _, id := range rec.counted() {
+	for _, id := range rec.countIDs() {
 		if n := by[id]; n >= (r.Most+3)/4 {
 			return tooMany("calls of agent "+id, n), nil
 		}

@@ -73,7 +73,7 @@ func (r *Room) mayAnswer(ctx context.Context, by ucan.DID, rec *record) error {
 		return errOnlyPersons
 	}
 	const can = "approval/answer"
-	return r.authorized(ctx, ucan.Query{Caller: by, Request: caps.Need(can, rec.Owner+"/approvals/"+rec.ID)}, "answer for "+rec.Owner+" by a delegation of "+can+" that this venue has")
+	return r.checkAuthority(ctx, ucan.Query{Caller: by, Request: caps.Need(can, rec.Owner+"/approvals/"+rec.ID)}, "answer for "+rec.Owner+" by a delegation of "+can+" that this venue has")
 }
 
 // mayMake says why somebody may not make a call themselves.
@@ -84,15 +84,15 @@ func (r *Room) mayMake(ctx context.Context, by ucan.DID, rec *record, needs []ca
 		return err
 	}
 	for _, need := range needs {
-		if err := r.authorized(ctx, ucan.Query{Caller: by, Request: need, Owner: owner, Input: input}, "do "+need.String()+" in the namespace of "+of+" themselves, and allows no more than that"); err != nil {
+		if err := r.checkAuthority(ctx, ucan.Query{Caller: by, Request: need, Owner: owner, Input: input}, "do "+need.String()+" in the namespace of "+of+" themselves, and allows no more than that"); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// authorized says why the caller of a query may not do what.
-func (r *Room) authorized(ctx context.Context, q ucan.Query, what string) error {
+// checkAuthority says why the caller of a query may not do what.
+func (r *Room) checkAuthority(ctx context.Context, q ucan.Query, what string) error {
 	q.Search = true
 	_, err := r.Chains.Authorize(ctx, q)
 	if _, refused := errors.AsType[*ucan.VerifyError](err); refused {

@@ -14,8 +14,8 @@ import (
 	"usher/venue/store"
 )
 
-// Answered reports whether a request needs nobody any more, of a run of owner.
-func (r *Room) Answered(ctx context.Context, owner ucan.DID, id string) (bool, error) {
+// IsAnswered reports whether a request needs nobody any more, of a run of owner.
+func (r *Room) IsAnswered(ctx context.Context, owner ucan.DID, id string) (bool, error) {
 	rec, _, err := r.find(ctx, r.person(owner), id)
 	if fault.Of(err) == fault.NotFound {
 		return true, nil
@@ -32,7 +32,7 @@ func (r *Room) Run(ctx context.Context) {
 	for n := 1; ; n++ {
 		err := r.Expire(ctx)
 		if n%int(seldom/often) == 0 {
-			err = errors.Join(err, r.closeEnded(ctx, allOpen))
+			err = errors.Join(err, r.closeOver(ctx, allOpen))
 		}
 		if err != nil && ctx.Err() == nil {
 			r.Logger.LogAttrs(ctx, slog.LevelWarn, "requests that are over are not told", slog.Any("error", err))
@@ -86,8 +86,8 @@ func (r *Room) over(ctx context.Context, rec *record) error {
 
 const allOpen = prefix + "open/"
 
-// closeEnded closes the requests of runs that are over, of those whose marks lie below a key.
-func (r *Room) closeEnded(ctx context.Context, below string) (failed error) {
+// closeOver closes the requests of runs that are over, of those whose marks lie below a key.
+func (r *Room) closeOver(ctx context.Context, below string) (failed error) {
 	for key, err := range store.Keys(ctx, r.Store, below, "") {
 		if err != nil {
 			return err

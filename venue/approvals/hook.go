@@ -129,7 +129,7 @@ func (h *Hook) say(ctx context.Context, t *Target, req *approvals.Request) {
 func (t *Target) execute(ctx context.Context, body []byte) error {
 	var said bytes.Buffer
 	cmd := exec.CommandContext(ctx, t.Command[0], t.Command[1:]...) // the owner's configuration names it
-	cmd.Dir, cmd.Stdin, cmd.Stderr, cmd.WaitDelay = t.Dir, bytes.NewReader(body), &bounded{&said}, hookKilled
+	cmd.Dir, cmd.Stdin, cmd.Stderr, cmd.WaitDelay = t.Dir, bytes.NewReader(body), &headWriter{&said}, hookKilled
 	err := cmd.Run()
 	if err != nil && ctx.Err() != nil {
 		err = ctx.Err()
@@ -140,10 +140,10 @@ func (t *Target) execute(ctx context.Context, body []byte) error {
 	return nil
 }
 
-// bounded keeps the first of what is written.
-type bounded struct{ kept *bytes.Buffer }
+// headWriter keeps the first of what is written.
+type headWriter struct{ kept *bytes.Buffer }
 
-func (b *bounded) Write(p []byte) (int, error) {
+func (b *headWriter) Write(p []byte) (int, error) {
 	b.kept.WriteString(value.Cut(string(p), max(maxSaid-b.kept.Len(), 0)))
 	return len(p), nil
 }

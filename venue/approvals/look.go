@@ -10,7 +10,7 @@ import (
 )
 
 // Show is that of [approvals.Service].
-func (r *Room) Show(ctx context.Context, call tools.Call, in approvals.Named) (approvals.Request, error) {
+func (r *Room) Show(ctx context.Context, call tools.Call, in approvals.Ref) (approvals.Request, error) {
 	owner, err := in.For(call.Owner())
 	if err != nil {
 		return approvals.Request{}, err

@@ -61,33 +61,33 @@ func (rec *record) narrow(put map[string][]byte) error {
 	return nil
 }
 
-// narrowedError refuses a call that is beyond the limits of the answer, and tells them.
-type narrowedError struct {
+// limitError refuses a call that is beyond the limits of the answer, and tells them.
+type limitError struct {
 	Approval string          `json:"approval"` // id of the request
 	When     json.RawMessage `json:"when"`
 	Until    int64           `json:"until"` // ms
 	text     string
 }
 
-var _ fault.Detailed = (*narrowedError)(nil)
+var _ fault.Detailer = (*limitError)(nil)
 
-func narrowed(rec *record) error {
+func errLimits(rec *record) error {
 	limits, err := rec.Answer.Limits()
 	if err != nil {
 		return err
 	}
 	until := time.UnixMilli(rec.Expires).UTC()
-	return &narrowedError{rec.ID, rec.Answer.When, rec.Expires, fmt.Sprintf(
+	return &limitError{rec.ID, rec.Answer.When, rec.Expires, fmt.Sprintf(
 		"a person allows it only when %s, once, in this run, until %s. Retrying the same call will not succeed: make it within these limits, with all else as it is", limits, until.Format(time.RFC3339))}
 }
 
-func (e *narrowedError) Error() string { return e.text }
+func (e *limitError) Error() string { return e.text }
 
 // Code is [fault.Refused].
-func (e *narrowedError) Code() fault.Code { return fault.Refused }
+func (e *limitError) Code() fault.Code { return fault.Refused }
 
 // Details are the limits.
-func (e *narrowedError) Details() any { return e }
+func (e *limitError) Details() any { return e }
 
 // near uses up an answer that was given for a wider call of the same run; nil where there
 // is none.
@@ -140,7 +140,7 @@ func (r *Room) fits(ctx context.Context, q *question, rec *record) (bool, error)
 		return false, err
 	}
 	if digest != rec.Digest || !verifies(rec) {
-		return false, errUnsigned(rec)
+		return false, errNoSignature(rec)
 	}
 	limits, err := rec.Answer.Limits()
 	if err != nil || !limits.Admit(asked, q.input) {

@@ -32,9 +32,9 @@ type Swap struct {
 	File   *Filing // nil files none
 }
 
-// Swapped is a batch that makes a [Swap]. Whoever writes it does so with what it stands for,
+// SwapBatch is a batch that makes a [Swap]. Whoever writes it does so with what it stands for,
 // and then tells of it: see [Room.Tell].
-type Swapped struct {
+type SwapBatch struct {
 	Filed  string // id
 	Told   []approvals.Request
 	Expect map[string]uint64
@@ -57,10 +57,10 @@ type Word struct {
 
 // Swap returns the batch of a swap. What it counts may have changed when it is written, and then it
 // is made anew.
-func (r *Room) Swap(ctx context.Context, s Swap) (out *Swapped, err error) {
-	out = &Swapped{Expect: map[string]uint64{}, Put: map[string][]byte{}}
+func (r *Room) Swap(ctx context.Context, s Swap) (out *SwapBatch, err error) {
+	out = &SwapBatch{Expect: map[string]uint64{}, Put: map[string][]byte{}}
 	if s.Close != "" {
-		if err := r.closing(ctx, &s, out); err != nil {
+		if err := r.closeSwap(ctx, &s, out); err != nil {
 			return nil, err
 		}
 	}
@@ -94,7 +94,7 @@ func (r *Room) Swap(ctx context.Context, s Swap) (out *Swapped, err error) {
 	return out, nil
 }
 
-func (r *Room) closing(ctx context.Context, s *Swap, out *Swapped) error {
+func (r *Room) closeSwap(ctx context.Context, s *Swap, out *SwapBatch) error {
 	owner := s.Owner.String()
 	rec, rev, err := r.find(ctx, owner, s.Close)
 	if fault.Of(err) == fault.NotFound || err == nil && rec.Status != approvals.Pending {
@@ -139,7 +139,7 @@ func (r *Room) outside(ctx context.Context, call tools.Call, rec *record, w Word
 	if call.Owner().String() != rec.Owner {
 		return approvals.Request{}, errOnlyOwner
 	}
-	if !call.Authority().Unbounded() {
+	if !call.Authority().IsUnbounded() {
 		return approvals.Request{}, errBounded
 	}
 	if w.Digest != "" && w.Digest != rec.Digest {

@@ -101,7 +101,7 @@ func (r *Room) remove(ctx context.Context, rec *record, rev uint64) (bool, error
 	case approvals.Pending, approvals.Approved:
 		return false, nil
 	}
-	if over, err := r.ended(ctx, rec); err != nil || !over && rec.Run != "" {
+	if over, err := r.isOver(ctx, rec); err != nil || !over && rec.Run != "" {
 		return false, err
 	}
 	if _, err := r.close(ctx, rec); err != nil {

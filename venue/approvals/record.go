@@ -73,7 +73,7 @@ func (r *Room) find(ctx context.Context, owner, id string) (rec record, rev uint
 		rec.Status = approvals.Expired
 		return rec, rev, nil
 	}
-	ended, err := r.ended(ctx, &rec)
+	ended, err := r.isOver(ctx, &rec)
 	if ended {
 		rec.Status = approvals.Ended
 	}
@@ -89,8 +89,8 @@ func UsedAlone(stored []byte) (bool, error) {
 	return rec.Run == "" && rec.Status == approvals.Used, nil
 }
 
-// ended reports whether the run is over that a request is of.
-func (r *Room) ended(ctx context.Context, rec *record) (bool, error) {
+// isOver reports whether the run is over that a request is of.
+func (r *Room) isOver(ctx context.Context, rec *record) (bool, error) {
 	runner, err := ucan.ParseDID(rec.Runner)
 	if rec.Run == "" || err != nil {
 		return false, err
@@ -135,9 +135,9 @@ func (r *Room) mac(of ...any) (string, error) {
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil)), nil
 }
 
-// shown is the input as a person sees it.
-func shown(ruling *tools.Ruling) json.RawMessage {
-	if ruling.Operation().Sealed() {
+// inputView is the input as a person sees it.
+func inputView(ruling *tools.Ruling) json.RawMessage {
+	if ruling.Operation().IsSealed() {
 		return json.RawMessage(`"` + value.Redacted + `"`)
 	}
 	if input := ruling.Input(); len(input) <= maxShown {

@@ -12,7 +12,7 @@
 //   - an ID token of a provider of OpenID Connect that the configuration names.
 //
 // Each names the venue, or for the last the venue's client, in aud. A token that is none
-// of these, or not right, is [Refused]: it makes nobody anonymous.
+// of these, or not right, is [Refusal]: it makes nobody anonymous.
 package auth
 
 import (
@@ -89,14 +89,14 @@ type Identity struct {
 // justNow is how old a sign-in may be for what lasts longer than the proof of it.
 const justNow = 15 * time.Minute
 
-// Lasted is the authority, which proves who they are for others to the end of their own proof, unless
+// WithProof returns the authority, which proves who they are for others to the end of their own proof, unless
 // they have just signed in.
-func (id *Identity) Lasted(now time.Time) tools.Authority {
+func (id *Identity) WithProof(now time.Time) tools.Authority {
 	auth := id.Authority.Borne(id.bearer())
 	if id.Expires.IsZero() || !id.SignedIn.IsZero() && now.Sub(id.SignedIn) < justNow {
 		return auth
 	}
-	return auth.ProvedUntil(id.Expires)
+	return auth.WithProofEnd(id.Expires)
 }
 
 // proof is how somebody proves who they are.
@@ -112,35 +112,35 @@ const (
 	openID     proof = "oidc"
 )
 
-// Refused says why a bearer token proves nothing. Its text quotes nothing of the token
+// Refusal says why a bearer token proves nothing. Its text quotes nothing of the token
 // but public names.
-type Refused struct {
+type Refusal struct {
 	Reason string
 	Err    error // nil where Reason says all
 }
 
-func (e *Refused) Error() string {
+func (e *Refusal) Error() string {
 	if e.Err == nil {
 		return "bearer token: " + e.Reason
 	}
 	return "bearer token: " + e.Reason + ": " + e.Err.Error()
 }
 
-func (e *Refused) Unwrap() error { return e.Err }
+func (e *Refusal) Unwrap() error { return e.Err }
 
 // Code is [fault.Unauthenticated].
-func (e *Refused) Code() fault.Code { return fault.Unauthenticated }
+func (e *Refusal) Code() fault.Code { return fault.Unauthenticated }
 
-func refused(format string, args ...any) error { return &Refused{Reason: fmt.Sprintf(format, args...)} }
+func refuse(format string, args ...any) error { return &Refusal{Reason: fmt.Sprintf(format, args...)} }
 
 // ErrNoToken says that somebody calls without a token where one is needed.
-var ErrNoToken = &Refused{Reason: "there is none, and this venue lets nobody in without: send one in the header, Authorization: Bearer TOKEN (usher token create makes one)"}
+var ErrNoToken = &Refusal{Reason: "there is none, and this venue lets nobody in without: send one in the header, Authorization: Bearer TOKEN (usher token create makes one)"}
 
 // Room says who calls. It is safe for concurrent use.
 type Room struct {
 	Options
 	providers []*provider
-	opened    seen
+	opened    tokenCache
 	rates     *rates
 	making    *keylock.Locks // of users: their tokens are counted, and then one more is stored
 }
@@ -170,7 +170,7 @@ func (r *Room) Anonymous(ctx context.Context) (*Identity, error) {
 
 func always(context.Context) error { return nil }
 
-// Bearer is who bears the token. What is wrong with it is a [*Refused]. It counts as a
+// Bearer is who bears the token. What is wrong with it is a [*Refusal]. It counts as a
 // request: see [Room.Take]. Of one too many nothing is noted, and its token works later.
 func (r *Room) Bearer(ctx context.Context, token string) (*Identity, error) {
 	id, err := r.bearer(ctx, token)
@@ -188,7 +188,7 @@ func (r *Room) Bearer(ctx context.Context, token string) (*Identity, error) {
 
 func (r *Room) bearer(ctx context.Context, token string) (*Identity, error) {
 	if len(token) > MaxToken {
-		return nil, refused("it has %d bytes, at most %d are read", len(token), MaxToken)
+		return nil, refuse("it has %d bytes, at most %d are read", len(token), MaxToken)
 	}
 	if !strings.Contains(token, ".") {
 		return r.invocation(ctx, token)
@@ -207,40 +207,42 @@ func (r *Room) bearer(ctx context.Context, token string) (*Identity, error) {
 		}
 	}
 	if strings.HasPrefix(says.Issuer, "https:") || strings.HasPrefix(says.Issuer, "http:") {
-		return nil, refused("its issuer is none of the providers that this venue trusts: they stand under auth in its configuration")
+		return nil, refuse("its issuer is none of the providers that this venue trusts: they stand under auth in its configuration")
 	}
 	if says.Issuer == r.Keys.Venue().DID().String() {
 		return r.venueToken(ctx, token)
 	}
-	return r.selfIssued(token)
+	return r.ownJWT(token)
 }
 
-// said is what a token says before anybody has looked at its signature: it chooses who
+// rawClaims is what a token says before anybody has looked at its signature: it chooses who
 // looks, and nothing else.
-type said struct {
+type rawClaims struct {
 	Issuer                        string
 	Capabilities, Attenuations, V json.RawMessage
 }
 
-func (s *said) isUCAN() bool { return s.Capabilities != nil || s.Attenuations != nil || s.V != nil }
+func (s *rawClaims) isUCAN() bool {
+	return s.Capabilities != nil || s.Attenuations != nil || s.V != nil
+}
 
-func peek(token string) (s said, err error) {
+func peek(token string) (s rawClaims, err error) {
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 {
-		return s, refused("it is no JWT: that has three parts with dots between them")
+		return s, refuse("it is no JWT: that has three parts with dots between them")
 	}
 	raw, err := b64.DecodeString(parts[1])
 	if err != nil {
-		return s, refused("its second part is not base64url")
+		return s, refuse("its second part is not base64url")
 	}
 	var claims map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &claims); err != nil {
-		return s, refused("its second part is no JSON object")
+		return s, refuse("its second part is no JSON object")
 	}
 	s.Attenuations, s.Capabilities, s.V = claims["att"], claims["cap"], claims["ucv"]
 	if iss, ok := claims["iss"]; ok {
 		if err := json.Unmarshal(iss, &s.Issuer); err != nil {
-			return s, refused("its iss is no text")
+			return s, refuse("its iss is no text")
 		}
 	}
 	return s, nil
@@ -260,26 +262,26 @@ func (r *Room) principal(did ucan.DID) tools.Authority {
 func (r *Room) identityToken(ctx context.Context, token string) (*Identity, error) {
 	l, err := ucan.OpenText(token)
 	if err != nil {
-		return nil, &Refused{"it is no UCAN identity token", err}
+		return nil, &Refusal{"it is no UCAN identity token", err}
 	}
 	switch {
 	case l.Format != ucan.JWT:
-		return nil, refused("it is a UCAN of another format: an identity token is a JWT")
+		return nil, refuse("it is a UCAN of another format: an identity token is a JWT")
 	case l.Audience != r.Keys.Venue().DID():
-		return nil, refused("its aud is %s, and this venue is %s", l.Audience, r.Keys.Venue().DID())
+		return nil, refuse("its aud is %s, and this venue is %s", l.Audience, r.Keys.Venue().DID())
 	case len(l.Capabilities()) > 0 || len(l.Agents) > 0:
-		return nil, refused("it hands on capabilities, so it says nobody's identity: sign one with att [] in person, and bring delegations as proofs")
+		return nil, refuse("it hands on capabilities, so it says nobody's identity: sign one with att [] in person, and bring delegations as proofs")
 	case !r.Keys.Hosts(l.Issuer) && (l.Expires().IsZero() || l.Expires().After(r.Now().Add(r.Auth.MaxLife+skew))):
-		return nil, refused("it ends more than %s from now: sign one for a shorter time", r.Auth.MaxLife)
+		return nil, refuse("it ends more than %s from now: sign one for a shorter time", r.Auth.MaxLife)
 	}
 	valid := func(ctx context.Context) error {
 		if err := r.Verifier.Check(ctx, l); err != nil {
-			return &Refused{"the identity token does not hold", err}
+			return &Refusal{"the identity token does not hold", err}
 		}
 		return nil
 	}
 	if err := valid(ctx); err != nil {
 		return nil, err
 	}
-	return r.admitted(&Identity{Authority: r.principal(l.Issuer), Kind: idToken, Expires: l.Expires(), Valid: valid, cid: l.CID})
+	return r.admit(&Identity{Authority: r.principal(l.Issuer), Kind: idToken, Expires: l.Expires(), Valid: valid, cid: l.CID})
 }

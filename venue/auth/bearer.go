@@ -41,31 +41,31 @@ func (r *Room) Stands(ctx context.Context, owner ucan.DID, bearer string) error 
 	until, of, _ := strings.Cut(rest, " ")
 	end, err := strconv.ParseInt(until, 10, 64)
 	if err != nil {
-		return refused("what is known of it is not read")
+		return refuse("what is known of it is not read")
 	}
 	if now := r.Now(); end != 0 && now.Unix() > end {
-		return refused("it expired at %s: sign or fetch a new one", time.Unix(end, 0).UTC().Format(time.RFC3339))
+		return refuse("it expired at %s: sign or fetch a new one", time.Unix(end, 0).UTC().Format(time.RFC3339))
 	}
 	switch at := strings.LastIndexByte(of, ' '); {
 	case at >= 0 && strings.HasPrefix(of, sessionPrefix):
 		_, err = r.session(ctx, of[:at], end)
 	case at >= 0:
-		_, _, err = r.listed(ctx, of[:at], of[at+1:])
+		_, _, err = r.listRow(ctx, of[:at], of[at+1:])
 	case proof(kind) == idToken && of != "":
-		err = r.unrevoked(ctx, owner, of)
+		err = r.checkRevocation(ctx, owner, of)
 	}
 	return err
 }
 
-// unrevoked reports whether the UCAN of a CID was revoked by its issuer.
-func (r *Room) unrevoked(ctx context.Context, issuer ucan.DID, text string) error {
+// checkRevocation reports whether the UCAN of a CID was revoked by its issuer.
+func (r *Room) checkRevocation(ctx context.Context, issuer ucan.DID, text string) error {
 	cid, err := ucan.ParseCID(text)
 	if err != nil {
 		return err
 	}
 	list, err := r.Verifier.Store.Revocations(ctx, cid)
 	if slices.ContainsFunc(list, func(rv *ucan.Revocation) bool { return rv.Issuer == issuer }) {
-		return refused("the identity token was revoked")
+		return refuse("the identity token was revoked")
 	}
 	return err
 }

@@ -33,11 +33,11 @@ func (r *Room) MayReach(owner ucan.DID) error {
 	return nil
 }
 
-// admitted is the identity of a principal who has proved a key, or says why guests are none.
-func (r *Room) admitted(id *Identity) (*Identity, error) {
+// admit returns the identity of a principal who has proved a key, or says why guests are none.
+func (r *Room) admit(id *Identity) (*Identity, error) {
 	did := id.Authority.Owner()
 	if id.Guest = r.isGuest(did); id.Guest && r.Auth.Guests.Refused {
-		return nil, refused("%s is not known to this venue, which lets no guests in: have the key listed under auth.known in its configuration", did)
+		return nil, refuse("%s is not known to this venue, which lets no guests in: have the key listed under auth.known in its configuration", did)
 	}
 	return id, nil
 }

@@ -16,28 +16,28 @@ import (
 func (r *Room) invocation(ctx context.Context, token string) (*Identity, error) {
 	inv, err := ucan.OpenInvocationText(token)
 	if err != nil {
-		return nil, &Refused{"it is neither a JWT nor a UCAN invocation", err}
+		return nil, &Refusal{"it is neither a JWT nor a UCAN invocation", err}
 	}
 	valid := func(context.Context) error {
 		if err := r.Verifier.Current(inv); err != nil {
-			return &Refused{"the invocation does not hold", err}
+			return &Refusal{"the invocation does not hold", err}
 		}
 		return nil
 	}
 	if err := valid(ctx); err != nil {
 		return nil, err
 	}
-	may, err := invoked(inv)
+	may, err := capabilityOf(inv)
 	if err != nil {
-		return nil, &Refused{"its args.with is no resource", err}
+		return nil, &Refusal{"its args.with is no resource", err}
 	}
 	once := r.once(inv.Issuer, inv.CID.String(), inv.Expires(), "the invocation was used before: sign a new one for each request")
 	auth := r.principal(inv.Issuer).Narrow(caps.Of(may).In(inv.Issuer.String()))
-	return r.admitted(&Identity{Authority: auth, Kind: invocation, Expires: inv.Expires(), Valid: valid, once: once})
+	return r.admit(&Identity{Authority: auth, Kind: invocation, Expires: inv.Expires(), Valid: valid, once: once})
 }
 
-// invoked is the one capability that an invocation uses.
-func invoked(inv *ucan.Invocation) (caps.Capability, error) {
+// capabilityOf is the one capability that an invocation uses.
+func capabilityOf(inv *ucan.Invocation) (caps.Capability, error) {
 	arg, ok := inv.Args["with"]
 	if !ok {
 		return caps.NewCapability(inv.Subject.String()+"/", string(inv.Can))

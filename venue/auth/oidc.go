@@ -123,7 +123,7 @@ func (r *Room) openID(ctx context.Context, p *provider, token string) (_ *Identi
 	}
 	id, err := verifier.Verify(ctx, token)
 	if err != nil {
-		return nil, "", &Refused{"provider " + p.Name + " did not sign it for this venue as it is", p.plain(ctx, err)}
+		return nil, "", &Refusal{"provider " + p.Name + " did not sign it for this venue as it is", p.plain(ctx, err)}
 	}
 	name, err := p.user(id)
 	if err != nil {
@@ -142,7 +142,7 @@ func (r *Room) openID(ctx context.Context, p *provider, token string) (_ *Identi
 	}
 	valid := func(context.Context) error {
 		if r.Now().After(id.Expiry) {
-			return refused("it expired at %s: sign in again", id.Expiry.UTC().Format(time.RFC3339))
+			return refuse("it expired at %s: sign in again", id.Expiry.UTC().Format(time.RFC3339))
 		}
 		return nil
 	}
@@ -155,18 +155,18 @@ func (p *provider) user(id *oidc.IDToken) (string, error) {
 	if p.Claim != "" && p.Claim != "sub" {
 		var claims map[string]any
 		if err := id.Claims(&claims); err != nil {
-			return "", &Refused{"its claims are not read", err}
+			return "", &Refusal{"its claims are not read", err}
 		}
 		who, _ = claims[p.Claim].(string)
 		if verified, _ := claims["email_verified"].(bool); p.Claim == "email" && !verified {
-			return "", refused("provider %s has not verified its email (email_verified)", p.Name)
+			return "", refuse("provider %s has not verified its email (email_verified)", p.Name)
 		}
 	}
 	if who == "" {
-		return "", refused("it has no %s, by which provider %s says who somebody is", p.Claim, p.Name)
+		return "", refuse("it has no %s, by which provider %s says who somebody is", p.Claim, p.Name)
 	}
 	if who = p.Name + ":" + who; len(who) > maxUser {
-		return "", refused("the name %d bytes long that it gives is too long: at most %d", len(who), maxUser)
+		return "", refuse("the name %d bytes long that it gives is too long: at most %d", len(who), maxUser)
 	}
 	return who, nil
 }

@@ -25,7 +25,7 @@ func (r *Room) once(signer ucan.DID, id string, expires time.Time, used string) 
 	return func(ctx context.Context) error {
 		fresh, err := r.Once(ctx, signer, id, expires)
 		if err == nil && !fresh {
-			err = refused("%s", used)
+			err = refuse("%s", used)
 		}
 		return err
 	}

@@ -37,8 +37,8 @@ type session struct {
 	Number string `json:"number,omitempty"`
 }
 
-// SignedIn is what is known of a person's session.
-type SignedIn struct {
+// PersonSession is what is known of a person's session.
+type PersonSession struct {
 	*Identity
 	Since   time.Time // when they signed in
 	Forgery string    // what a request has to bring that changes something
@@ -60,7 +60,7 @@ func (r *Room) SignIn(ctx context.Context, token string) (secret string, err err
 	if err != nil {
 		return "", err
 	}
-	if id.Kind != venueToken || !id.Authority.Unbounded() {
+	if id.Kind != venueToken || !id.Authority.IsUnbounded() {
 		return "", errPasted
 	}
 	return r.begin(ctx, id, session{Token: id.row, Number: id.number})
@@ -105,8 +105,8 @@ func sessionKey(secret string) string {
 // maxSecret bounds what is looked up.
 const maxSecret = 128
 
-// SignedIn is who has the session of the secret.
-func (r *Room) SignedIn(ctx context.Context, secret string) (*SignedIn, error) {
+// BySession returns who has the session of the secret.
+func (r *Room) BySession(ctx context.Context, secret string) (*PersonSession, error) {
 	end, _, _ := strings.Cut(secret, ".")
 	expires, err := strconv.ParseInt(end, 10, 64)
 	if err != nil || len(end) != 12 || len(secret) > maxSecret {
@@ -126,8 +126,8 @@ func (r *Room) SignedIn(ctx context.Context, secret string) (*SignedIn, error) {
 		return err
 	}
 	sum := sha256.Sum256([]byte("forgery\x00" + secret))
-	out := &SignedIn{Since: time.Unix(s.Since, 0), Forgery: b64.EncodeToString(sum[:])}
-	out.Identity, err = r.admitted(&Identity{Authority: r.principal(owner), Kind: s.Kind, Expires: time.Unix(expires, 0), Valid: valid, row: key, number: "-"})
+	out := &PersonSession{Since: time.Unix(s.Since, 0), Forgery: b64.EncodeToString(sum[:])}
+	out.Identity, err = r.admit(&Identity{Authority: r.principal(owner), Kind: s.Kind, Expires: time.Unix(expires, 0), Valid: valid, row: key, number: "-"})
 	if err != nil {
 		return nil, err
 	}
@@ -159,7 +159,7 @@ func (r *Room) session(ctx context.Context, key string, expires int64) (s sessio
 }
 
 // MayChange reports whether a request brought what only the venue's own pages know.
-func (s *SignedIn) MayChange(brought string) bool {
+func (s *PersonSession) MayChange(brought string) bool {
 	return subtle.ConstantTimeCompare([]byte(brought), []byte(s.Forgery)) == 1
 }
 
@@ -207,7 +207,7 @@ func (r *Room) Answer(ctx context.Context, q Question, state, code string) (secr
 	p := r.provider(q.Provider)
 	tokens, err := o.Exchange(oidc.ClientContext(ctx, p.client), code, oauth2.VerifierOption(q.Verifier))
 	if err != nil {
-		return "", &Refused{"provider " + p.Name + " gives nothing for its code", p.brief(ctx, err)}
+		return "", &Refusal{"provider " + p.Name + " gives nothing for its code", p.brief(ctx, err)}
 	}
 	raw, _ := tokens.Extra("id_token").(string)
 	id, nonce, err := r.openID(ctx, p, raw)

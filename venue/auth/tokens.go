@@ -41,59 +41,59 @@ var errInPerson = fault.New(fault.Refused, "a token is the word of a person who 
 
 // inPerson refuses whoever the bearer of the token could do more than.
 func inPerson(call tools.Call) error {
-	if !call.Authority().Unbounded() {
+	if !call.Authority().IsUnbounded() {
 		return errInPerson
 	}
 	return nil
 }
 
 // Create is that of [tokens.Service].
-func (r *Room) Create(ctx context.Context, call tools.Call, in tokens.New) (tokens.Created, error) {
+func (r *Room) Create(ctx context.Context, call tools.Call, in tokens.New) (tokens.CreateResult, error) {
 	if err := inPerson(call); err != nil {
-		return tokens.Created{}, err
+		return tokens.CreateResult{}, err
 	}
 	life, err := in.Life()
 	if err != nil {
-		return tokens.Created{}, err
+		return tokens.CreateResult{}, err
 	}
 	owner := call.Owner()
 	held, _, err := r.making.Lock(ctx, owner.String())
 	if err != nil {
-		return tokens.Created{}, err
+		return tokens.CreateResult{}, err
 	}
 	defer held.Unlock()
 	list, err := r.list(ctx, owner)
 	if err != nil {
-		return tokens.Created{}, err
+		return tokens.CreateResult{}, err
 	}
 	hold := slices.DeleteFunc(slices.Clone(list), func(t tokens.Token) bool { return r.Now().UnixMilli() > t.Expires })
 	if len(hold) >= maxTokens {
-		return tokens.Created{}, fault.New(fault.LimitReached, fmt.Sprintf("you have %d tokens that hold, as many as a principal may: revoke some (token:revoke)", len(hold)))
+		return tokens.CreateResult{}, fault.New(fault.LimitReached, fmt.Sprintf("you have %d tokens that hold, as many as a principal may: revoke some (token:revoke)", len(hold)))
 	}
 	if len(list) >= maxTokens {
 		if err := r.tidy(ctx, owner, list); err != nil {
-			return tokens.Created{}, err
+			return tokens.CreateResult{}, err
 		}
 	}
 	id, err := r.NewID()
 	if err != nil {
-		return tokens.Created{}, err
+		return tokens.CreateResult{}, err
 	}
 	now := r.Now().Truncate(time.Second)
-	if end := call.Authority().Proved(); !end.IsZero() && now.Add(life).After(end) {
+	if end := call.Authority().ProofEnd(); !end.IsZero() && now.Add(life).After(end) {
 		if in.For != "" {
-			return tokens.Created{}, fault.New(fault.Refused, fmt.Sprintf("what you came with ends at %s, and a token that it makes ends by then: ask for less, sign in again, or make it at the venue's own machine (usher token create)", end.UTC().Format(time.RFC3339)))
+			return tokens.CreateResult{}, fault.New(fault.Refused, fmt.Sprintf("what you came with ends at %s, and a token that it makes ends by then: ask for less, sign in again, or make it at the venue's own machine (usher token create)", end.UTC().Format(time.RFC3339)))
 		}
 		life = end.Sub(now)
 	}
 	rec := record{ID: id, Created: now.UnixMilli(), Expires: now.Add(life).UnixMilli()}
 	raw, err := json.Marshal(rec)
 	if err != nil {
-		return tokens.Created{}, err
+		return tokens.CreateResult{}, err
 	}
 	text, err := r.sign(owner, in.Name, &rec)
 	if err != nil {
-		return tokens.Created{}, err
+		return tokens.CreateResult{}, err
 	}
 	at := tokenKey(owner, in.Name)
 	moved, err := r.Store.Apply(ctx, map[string]uint64{at: 0}, map[string][]byte{at: raw}, nil)
@@ -101,9 +101,9 @@ func (r *Room) Create(ctx context.Context, call tools.Call, in tokens.New) (toke
 		err = fault.New(fault.InTheWay, fmt.Sprintf("there is a token %s: choose another name, or revoke that one first", in.Name))
 	}
 	if err != nil {
-		return tokens.Created{}, fmt.Errorf("create token: %w", err)
+		return tokens.CreateResult{}, fmt.Errorf("create token: %w", err)
 	}
-	return tokens.Created{Token: shown(in.Name, &rec), Secret: text}, nil
+	return tokens.CreateResult{Token: tokenView(in.Name, &rec), Secret: text}, nil
 }
 
 // tidy removes the tokens of a list that have expired by every clock.
@@ -160,26 +160,26 @@ func (r *Room) list(ctx context.Context, owner ucan.DID) ([]tokens.Token, error)
 		if err := json.Unmarshal(row.Value, &rec); err != nil {
 			return nil, fmt.Errorf("read token %s: %w", row.Key, err)
 		}
-		list = append(list, shown(strings.TrimPrefix(row.Key, tokensOf(owner)), &rec))
+		list = append(list, tokenView(strings.TrimPrefix(row.Key, tokensOf(owner)), &rec))
 	}
 	return list, nil
 }
 
-func shown(name string, rec *record) tokens.Token {
+func tokenView(name string, rec *record) tokens.Token {
 	return tokens.Token{Name: name, Created: rec.Created, Expires: rec.Expires, Used: rec.Used}
 }
 
 // Revoke is that of [tokens.Service].
-func (r *Room) Revoke(ctx context.Context, call tools.Call, in tokens.Named) (tokens.Revoked, error) {
+func (r *Room) Revoke(ctx context.Context, call tools.Call, in tokens.Ref) (tokens.RevokeResult, error) {
 	if err := inPerson(call); err != nil {
-		return tokens.Revoked{}, err
+		return tokens.RevokeResult{}, err
 	}
 	at := tokenKey(call.Owner(), in.Name)
 	raw, _, err := r.Store.Get(ctx, at)
 	if err == nil && raw != nil {
 		_, err = r.Store.Apply(ctx, nil, nil, []string{at})
 	}
-	return tokens.Revoked{Name: in.Name, Revoked: err == nil && raw != nil}, err
+	return tokens.RevokeResult{Name: in.Name, Revoked: err == nil && raw != nil}, err
 }
 
 // venueToken reads a token that the venue signed. It holds as long as it stands in the
@@ -195,15 +195,15 @@ func (r *Room) venueToken(ctx context.Context, token string) (*Identity, error) 
 		owner, err := ucan.ParseDID(c.Subject)
 		name, number, whole := strings.Cut(c.ID, "/")
 		if err != nil || !whole {
-			return nil, refused("its sub or its jti is not as this venue writes them")
+			return nil, refuse("its sub or its jti is not as this venue writes them")
 		}
 		valid := func(ctx context.Context) error {
-			if err := r.unexpired(c); err != nil {
+			if err := r.checkTimes(c); err != nil {
 				return err
 			}
 			return r.stands(ctx, tokenKey(owner, name), number)
 		}
-		id, err = r.admitted(&Identity{Authority: r.principal(owner), Kind: venueToken, Expires: c.Expiry.Time(), Valid: valid, row: tokenKey(owner, name), number: number})
+		id, err = r.admit(&Identity{Authority: r.principal(owner), Kind: venueToken, Expires: c.Expiry.Time(), Valid: valid, row: tokenKey(owner, name), number: number})
 		if err == nil {
 			err = id.Valid(ctx)
 		}
@@ -219,7 +219,7 @@ func (r *Room) venueToken(ctx context.Context, token string) (*Identity, error) 
 // stands reports what is wrong with a token by the list of its principal, and notes
 // there once an hour that it is used.
 func (r *Room) stands(ctx context.Context, at, number string) error {
-	rec, rev, err := r.listed(ctx, at, number)
+	rec, rev, err := r.listRow(ctx, at, number)
 	if err != nil {
 		return err
 	}
@@ -238,8 +238,8 @@ func (r *Room) stands(ctx context.Context, at, number string) error {
 	return nil
 }
 
-// listed is the row of a token in the list of its principal.
-func (r *Room) listed(ctx context.Context, at, number string) (rec record, rev uint64, err error) {
+// listRow returns the row of a token in the list of its principal.
+func (r *Room) listRow(ctx context.Context, at, number string) (rec record, rev uint64, err error) {
 	raw, rev, err := r.Store.Get(ctx, at)
 	if err != nil {
 		return rec, 0, fmt.Errorf("look for a bearer token: %w", err)
@@ -250,14 +250,14 @@ func (r *Room) listed(ctx context.Context, at, number string) (rec record, rev u
 		}
 	}
 	if rec.ID != number {
-		return rec, 0, refused("it was revoked: make another (usher token create)")
+		return rec, 0, refuse("it was revoked: make another (usher token create)")
 	}
 	return rec, rev, nil
 }
 
-// Revoked reports whether a token that stood in the list has been revoked since: by its row
+// IsRevoked reports whether a token that stood in the list has been revoked since: by its row
 // then and its row now, which is nil where there is none.
-func Revoked(then, now []byte) (bool, error) {
+func IsRevoked(then, now []byte) (bool, error) {
 	var was, is record
 	err := json.Unmarshal(then, &was)
 	if err == nil && now != nil {
@@ -269,9 +269,9 @@ func Revoked(then, now []byte) (bool, error) {
 	return is.ID != was.ID, nil
 }
 
-// seen has tokens of the venue whose signature was checked. Whether they stand is looked
+// tokenCache has tokens of the venue whose signature was checked. Whether they stand is looked
 // up for each call.
-type seen struct {
+type tokenCache struct {
 	mu   sync.Mutex
 	list map[[sha256.Size]byte]*Identity
 }
@@ -279,13 +279,13 @@ type seen struct {
 // maxSeen is how many are remembered.
 const maxSeen = 4096
 
-func (s *seen) get(sum [sha256.Size]byte) *Identity {
+func (s *tokenCache) get(sum [sha256.Size]byte) *Identity {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.list[sum]
 }
 
-func (s *seen) put(sum [sha256.Size]byte, id *Identity) {
+func (s *tokenCache) put(sum [sha256.Size]byte, id *Identity) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.list == nil || len(s.list) >= maxSeen {

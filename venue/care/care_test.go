@@ -90,7 +90,7 @@ func backup(t *testing.T, dir string, lock care.Lock) (file string, m care.Manif
 	return file, m
 }
 
-func restore(t *testing.T, file string, key care.Key, at time.Time) (dir string, r care.Restored) {
+func restore(t *testing.T, file string, key care.Key, at time.Time) (dir string, r care.RestoreResult) {
 	t.Helper()
 	in, err := os.Open(file)
 	if err != nil {

@@ -89,18 +89,18 @@ type kind struct {
 var kinds = []kind{
 	{"k/user/", (*export).user},
 	{"k/agent/", (*export).namespaces},
-	{"g/rec/", owned("agent")},
-	{"r/run/", unsealed("run", 0)},
-	{"r/log/", numbered("step")},
+	{"g/rec/", byOwner("agent")},
+	{"r/run/", withoutAuthority("run", 0)},
+	{"r/log/", byNumber("step")},
 	{"r/head/", below("session")},
-	{"r/ses/", numbered("event")},
-	{"e/rec/", unsealed("schedule", 0)},
-	{"e/done/", unsealed("schedule", 1)},
+	{"r/ses/", byNumber("event")},
+	{"e/rec/", withoutAuthority("schedule", 0)},
+	{"e/done/", withoutAuthority("schedule", 1)},
 	{"b/", func(e *export, key string, value []byte) error {
 		return e.write(line{Kind: "spent", ID: key, Value: value})
 	}},
-	{"c/", (*export).applied},
-	{"mcp/", owned("mcp")},
+	{"c/", (*export).application},
+	{"mcp/", byOwner("mcp")},
 	{"s/", (*export).secret},
 	{"l/sign/", func(e *export, _ string, value []byte) error {
 		return e.write(line{Kind: "checkpoint", Text: string(value)})
@@ -119,8 +119,8 @@ func (e *export) below(k kind) error {
 	return nil
 }
 
-// owned is of keys "<owner>/<id>".
-func owned(kind string) func(*export, string, []byte) error {
+// byOwner is of keys "<owner>/<id>".
+func byOwner(kind string) func(*export, string, []byte) error {
 	return func(e *export, key string, value []byte) error {
 		owner, id, _ := strings.Cut(key, "/")
 		return e.write(line{Kind: kind, Owner: owner, ID: id, Value: value})
@@ -135,8 +135,8 @@ func below(kind string) func(*export, string, []byte) error {
 	}
 }
 
-// numbered is of keys "<of>/<number in eight bytes>".
-func numbered(kind string) func(*export, string, []byte) error {
+// byNumber is of keys "<of>/<number in eight bytes>".
+func byNumber(kind string) func(*export, string, []byte) error {
 	return func(e *export, key string, value []byte) error {
 		return e.write(line{Kind: kind, Of: key[:max(0, len(key)-9)], Value: value})
 	}
@@ -182,9 +182,9 @@ func (e *export) workspace(owner ucan.DID) error {
 	return nil
 }
 
-// unsealed is of records with an authority, which is the venue's own and left out. The
-// keys are those of [owned], with so many parts between the owner and the id.
-func unsealed(kind string, between int) func(*export, string, []byte) error {
+// withoutAuthority is of records with an authority, which is the venue's own and left out. The
+// keys are those of [byOwner], with so many parts between the owner and the id.
+func withoutAuthority(kind string, between int) func(*export, string, []byte) error {
 	return func(e *export, key string, value []byte) error {
 		var rec map[string]json.RawMessage
 		if err := json.Unmarshal(value, &rec); err != nil {
@@ -200,8 +200,8 @@ func unsealed(kind string, between int) func(*export, string, []byte) error {
 	}
 }
 
-// applied is an entry of the configuration as it was applied last.
-func (e *export) applied(key string, value []byte) error {
+// application is an entry of the configuration as it was applied last.
+func (e *export) application(key string, value []byte) error {
 	owner, name, _ := strings.Cut(key, "/")
 	if !json.Valid(value) {
 		return e.write(line{Kind: "applied", Owner: owner, ID: name, Text: string(value)})

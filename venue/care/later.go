@@ -29,9 +29,9 @@ var laterRooms = []struct {
 	{[]string{"t/v/", "t/u/", "t/f/", "t/n/", "i/once/", "i/used/", "h/in/", "h/at/", "k/gone/", "visit/passkey/", "v/clock"}, stays},
 	{[]string{"p/req/"}, usedAlone},
 	{[]string{"i/tok/"}, tokens},
-	{visitors.Rows, visitors.Held},
-	{[]string{lending.Rows}, lending.Held},
-	{[]string{schedules.Rows}, schedules.Held},
+	{visitors.Rows, visitors.CarryOver},
+	{[]string{lending.Rows}, lending.CarryOver},
+	{[]string{schedules.Rows}, schedules.CarryOver},
 	// Of people who had signed in, whoever has signed out since: none stays.
 	{[]string{"i/ses/"}, goes},
 	// What servers of MCP have granted, whoever has signed out there since, and the addresses that are
@@ -81,7 +81,7 @@ func usedAlone(then, now map[string][]byte) (put map[string][]byte, del []string
 // tokens has those of the venue go that were revoked since.
 func tokens(then, now map[string][]byte) (put map[string][]byte, del []string, err error) {
 	for key, was := range then {
-		revoked, err := auth.Revoked(was, now[key])
+		revoked, err := auth.IsRevoked(was, now[key])
 		if err != nil {
 			return nil, nil, err
 		}
@@ -97,7 +97,7 @@ func tokens(then, now map[string][]byte) (put map[string][]byte, del []string, e
 func lives(then, now map[string][]byte) (put map[string][]byte, del []string, err error) {
 	put = make(map[string][]byte)
 	for key, was := range then {
-		must, ended, err := agents.Held(strings.TrimPrefix(key, "g/"), was, now[key])
+		must, ended, err := agents.CarryOver(strings.TrimPrefix(key, "g/"), was, now[key])
 		if err != nil {
 			return nil, nil, err
 		}

@@ -27,8 +27,8 @@ type Origin struct {
 	Kept  int        `json:"kept"`         // records of later that hold all the same: revocations, endings, suspensions, marks
 }
 
-// Restored is what came of a backup.
-type Restored struct {
+// RestoreResult is what came of a backup.
+type RestoreResult struct {
 	Dir      string    `json:"dir"`
 	Position uint64    `json:"position"` // of the last record that was restored
 	Time     time.Time `json:"time"`     // of that
@@ -40,7 +40,7 @@ type Restored struct {
 // the state of that moment, zero the newest. Also then what was revoked since stays
 // so, an agent that has ended stays ended, and one that was suspended is, an invocation that
 // was used is not taken again, and the highest time seen stays.
-func Restore(ctx context.Context, in io.ReadSeeker, key Key, dir string, at time.Time, progress func(string)) (r Restored, err error) {
+func Restore(ctx context.Context, in io.ReadSeeker, key Key, dir string, at time.Time, progress func(string)) (r RestoreResult, err error) {
 	if empty, err := folder.IsEmpty(dir); err != nil || !empty {
 		return r, cmp.Or(err, errNotNew(dir))
 	}
@@ -58,7 +58,7 @@ func Restore(ctx context.Context, in io.ReadSeeker, key Key, dir string, at time
 	if err != nil {
 		return r, err
 	}
-	r = Restored{Dir: dir, Position: m.Position, Time: m.Time, Origin: Origin{Began: m.Began}}
+	r = RestoreResult{Dir: dir, Position: m.Position, Time: m.Time, Origin: Origin{Began: m.Began}}
 	if err := r.build(ctx, made, at, progress); err != nil {
 		return r, err
 	}
@@ -89,7 +89,7 @@ func (p Piece) write(dir string, content io.Reader) (err error) {
 
 // build opens what was unpacked, takes it back to a moment, and says in the ledger
 // where it comes from.
-func (r *Restored) build(ctx context.Context, dir string, at time.Time, progress func(string)) (err error) {
+func (r *RestoreResult) build(ctx context.Context, dir string, at time.Time, progress func(string)) (err error) {
 	j, err := journal.Open(dir, &journal.Options{Progress: progress})
 	if err != nil {
 		return err

@@ -14,8 +14,8 @@ import (
 	"usher/venue/store/journal"
 )
 
-// saved is what a row of the ledger tells of a folder that was salvaged.
-type saved struct {
+// salvageNote is what a row of the ledger tells of a folder that was salvaged.
+type salvageNote struct {
 	From string   `json:"from"` // the folder
 	Last uint64   `json:"last"` // record that was read
 	Lost []string `json:"lost"` // at most a hundred
@@ -34,7 +34,7 @@ const ledgerFile = "ledger.salvaged.jsonl"
 // says so. Where rows of the ledger are lost, those that are left go to a file in the
 // new folder, and another ledger is begun. The key file is copied. The checkpoints are
 // not, as they tell of what is lost.
-func Salvage(ctx context.Context, dir, out string, progress func(string)) (s journal.Salvaged, err error) {
+func Salvage(ctx context.Context, dir, out string, progress func(string)) (s journal.SalvageResult, err error) {
 	if empty, err := folder.IsEmpty(out); err != nil || !empty {
 		return s, cmp.Or(err, errNotNew(out))
 	}
@@ -53,7 +53,7 @@ func Salvage(ctx context.Context, dir, out string, progress func(string)) (s jou
 	if err != nil {
 		return s, err
 	}
-	detail := saved{From: dir, Last: s.Last.Position, Lost: s.Lost}
+	detail := salvageNote{From: dir, Last: s.Last.Position, Lost: s.Lost}
 	if len(s.Lost) > maxLost {
 		detail.Lost, detail.More = s.Lost[:maxLost], len(s.Lost)-maxLost
 	}
@@ -71,7 +71,7 @@ func Salvage(ctx context.Context, dir, out string, progress func(string)) (s jou
 }
 
 // note writes the row to the ledger, or to another where that does not hold.
-func (s *saved) note(ctx context.Context, j *journal.Journal, dir string) error {
+func (s *salvageNote) note(ctx context.Context, j *journal.Journal, dir string) error {
 	if _, broken := verifyLedger(ctx, j, dir); broken != nil {
 		f, err := os.OpenFile(filepath.Join(dir, ledgerFile), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 		if err != nil {

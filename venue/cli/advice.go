@@ -10,9 +10,9 @@ import (
 	"syscall"
 )
 
-// advised is an error as it is told: where it ends in what the system says of a file or a
+// advise returns an error as it is told: where it ends in what the system says of a file or a
 // folder, it goes on with what to do.
-func (p place) advised(err error) error {
+func (p place) advise(err error) error {
 	var path string
 	var why error
 	if of, ok := errors.AsType[*fs.PathError](err); ok {

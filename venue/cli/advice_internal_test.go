@@ -38,7 +38,7 @@ func TestAdvice(t *testing.T) {
 		{"what says already what to do", fmt.Errorf("%w: name another", at(file, syscall.EACCES)), ""},
 		{"nothing of the system's", errors.New("permission denied"), ""},
 	} {
-		if got, found := strings.CutPrefix(place{}.advised(tc.err).Error(), tc.err.Error()); !found || got != tc.want {
+		if got, found := strings.CutPrefix(place{}.advise(tc.err).Error(), tc.err.Error()); !found || got != tc.want {
 			t.Errorf("%s: advised(%v) goes on with %q, want %q", tc.name, tc.err, got, tc.want)
 		}
 	}

@@ -80,7 +80,7 @@ func everyAgent(ctx context.Context, u *venue.User) ([]agents.Info, error) {
 // what helps.
 func (f *fromConfig) noteIdle(s *streams, info *agents.Info) {
 	if failing := info.Failing; failing != nil && info.Status == agents.Suspended {
-		s.note(fmt.Sprintf("%s is SUSPENDED, and %s: %s lets it work again", info.AgentID, s.failing(failing), f.command("agents resume "+info.AgentID)))
+		s.note(fmt.Sprintf("%s is SUSPENDED, and %s: %s lets it work again", info.AgentID, s.failures(failing), f.command("agents resume "+info.AgentID)))
 	}
 	var above []string
 	for _, giver := range info.Lost {
@@ -91,16 +91,16 @@ func (f *fromConfig) noteIdle(s *streams, info *agents.Info) {
 	}
 }
 
-// failing says which turns of an agent failed, and why the last one did.
-func (s *streams) failing(f *agents.Failing) string {
+// failures says which turns of an agent failed, and why the last one did.
+func (s *streams) failures(f *agents.FailureStreak) string {
 	return fmt.Sprintf("%s failed since %s: %s", many(f.Turns, "turn"), s.minute(time.UnixMilli(f.Since)), s.paint.line(f.Error, 200))
 }
 
 type agentsShowCmd struct{ onAgent }
 
-// shown is what agents show prints as JSON: with what its model is told, where the
+// agentView is what agents show prints as JSON: with what its model is told, where the
 // agent takes work.
-type shown struct {
+type agentView struct {
 	agents.Info
 	Offered []string `json:"toolsOffered"`
 	System  string   `json:"system"`
@@ -121,7 +121,7 @@ func (c *agentsShowCmd) Run(ctx context.Context, s *streams) error {
 			offered[i] = t.Name
 		}
 		if c.JSON {
-			return s.printJSON(shown{info, offered, brief.System})
+			return s.printJSON(agentView{info, offered, brief.System})
 		}
 		rows := [][]string{{"agent", info.AgentID}, {"status", info.Status}, {"capabilities", info.Caps.String()}, {"below", strings.Join(info.Creators, ", ")}}
 		if info.Config.Identity == agents.IdentityOwn {
@@ -131,13 +131,13 @@ func (c *agentsShowCmd) Run(ctx context.Context, s *streams) error {
 			rows = append(rows, []string{"tools offered", cmp.Or(strings.Join(offered, ", "), "(none)")})
 		}
 		if info.Failing != nil {
-			rows = append(rows, []string{"failing", s.failing(info.Failing)})
+			rows = append(rows, []string{"failing", s.failures(info.Failing)})
 		}
 		rows = append(rows, []string{"sessions", fmt.Sprint(info.Sessions)})
 		if info.Inbox > 0 {
 			rows = append(rows, []string{"messages waiting", fmt.Sprintf("%d, heard at the next turn of their session", info.Inbox)})
 		}
-		if err := s.table(filled(append(rows, budgetRows(info)...))); err != nil {
+		if err := s.table(fullRows(append(rows, budgetRows(info)...))); err != nil {
 			return err
 		}
 		c.noteIdle(s, &info)
@@ -150,8 +150,8 @@ func (c *agentsShowCmd) Run(ctx context.Context, s *streams) error {
 	})
 }
 
-// filled is the rows that say something.
-func filled(rows [][]string) [][]string {
+// fullRows is the rows that say something.
+func fullRows(rows [][]string) [][]string {
 	return slices.DeleteFunc(rows, func(row []string) bool { return row[1] == "" })
 }
 
@@ -205,7 +205,7 @@ func (c *agentsCreateCmd) Run(ctx context.Context, s *streams) error {
 		return misuse{err}
 	}
 	if c.Spec == "" {
-		return c.asConfigured(ctx, s)
+		return c.fromConfiguration(ctx, s)
 	}
 	written, err := s.argument(c.Spec)
 	if err != nil {
@@ -223,16 +223,16 @@ func (c *agentsCreateCmd) Run(ctx context.Context, s *streams) error {
 	return c.create(ctx, s, &spec)
 }
 
-// asConfigured creates the agent that the configuration has under the id. An id
+// fromConfiguration creates the agent that the configuration has under the id. An id
 // that it lacks makes none: that agent would have no bounds, by a slip of the hand.
-func (c *agentsCreateCmd) asConfigured(ctx context.Context, s *streams) error {
+func (c *agentsCreateCmd) fromConfiguration(ctx context.Context, s *streams) error {
 	if _, err := c.load(s); err != nil {
 		return err
 	}
 	if spec, ok := c.entry(c.Agent); ok {
 		return c.create(ctx, s, &spec)
 	}
-	meant := form.Meant(c.Agent, names(c.config.Agents, ofSpec))
+	meant := form.Suggest(c.Agent, names(c.config.Agents, ofSpec))
 	if meant != "" {
 		meant = "; " + meant
 	}
@@ -244,7 +244,7 @@ func (c *agentsCreateCmd) create(ctx context.Context, s *streams, spec *agents.S
 		s.warn(c.Agent + ` has no caps, and so no bounds: write "caps": [] for nothing, or what it may do`)
 	}
 	input := map[string]any{"agentId": c.Agent, "config": spec, "overwrite": c.Overwrite}
-	return answer(ctx, s, &c.onVenue, "agent:create", input, func(a agents.Created) error {
+	return answer(ctx, s, &c.onVenue, "agent:create", input, func(a agents.CreateResult) error {
 		if !a.Created && !a.Updated {
 			return fmt.Errorf("agent %s exists already, %s: --overwrite replaces it", a.AgentID, a.Status)
 		}
@@ -271,7 +271,7 @@ func (c *agentsDeleteCmd) Run(ctx context.Context, s *streams) error {
 	c.ends = c.Agent
 	input := map[string]any{"agentId": c.Agent, "remove": c.Remove}
 	return c.withVenue(ctx, s, func(_ *venue.Venue, u *venue.User) error {
-		gone, err := ask[agents.Deleted](ctx, u, "agent:delete", input)
+		gone, err := ask[agents.DeleteResult](ctx, u, "agent:delete", input)
 		if err != nil {
 			return err
 		}
@@ -295,7 +295,7 @@ func (c *agentsAdoptCmd) Run(ctx context.Context, s *streams) error {
 	return c.withVenue(ctx, s, func(_ *venue.Venue, u *venue.User) error {
 		input, text := map[string]any{"agentId": c.Adopted}, ""
 		if strings.Contains(c.Adopted, "/") { // as no id does
-			program, err := ask[lying](ctx, u, "covia:read", map[string]string{"path": c.Adopted})
+			program, err := ask[readAnswer](ctx, u, "covia:read", map[string]string{"path": c.Adopted})
 			if err != nil {
 				return err
 			}
@@ -307,7 +307,7 @@ func (c *agentsAdoptCmd) Run(ctx context.Context, s *streams) error {
 				return err
 			}
 		}
-		done, err := ask[agents.Adopted](ctx, u, "agent:adopt", input)
+		done, err := ask[agents.AdoptResult](ctx, u, "agent:adopt", input)
 		if err != nil {
 			return err
 		}
@@ -315,8 +315,8 @@ func (c *agentsAdoptCmd) Run(ctx context.Context, s *streams) error {
 	})
 }
 
-// lying is what covia:read answers.
-type lying struct {
+// readAnswer is what covia:read answers.
+type readAnswer struct {
 	Exists bool            `json:"exists"`
 	Value  json.RawMessage `json:"value"`
 }

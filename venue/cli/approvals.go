@@ -53,7 +53,7 @@ func (c *approvalsListCmd) Run(ctx context.Context, s *streams) error {
 		}
 		header := []string{"REQUEST", "STATUS", "BY", "WHAT", "SINCE"}
 		return printList(s, c.JSON, list, "nothing waits for you", header, func(r *approvals.Request) []string {
-			_, what, ok := visitors.Filed(r.Operation, r.Input)
+			_, what, ok := visitors.ReadRequest(r.Operation, r.Input)
 			if !ok {
 				what = brief(string(r.Input))
 			}
@@ -64,7 +64,7 @@ func (c *approvalsListCmd) Run(ctx context.Context, s *streams) error {
 
 // asker is who makes the call of a request.
 func asker(r *approvals.Request) string {
-	if visitor, _, ok := visitors.Filed(r.Operation, r.Input); ok {
+	if visitor, _, ok := visitors.ReadRequest(r.Operation, r.Input); ok {
 		return visitor
 	}
 	if len(r.Via) == 0 {
@@ -82,7 +82,7 @@ type onRequest struct {
 type approvalsShowCmd struct{ onRequest }
 
 func (c *approvalsShowCmd) Run(ctx context.Context, s *streams) error {
-	return c.absent(answer(ctx, s, &c.onVenue, "approval:show", approvals.Named{Of: c.of(), ID: c.ID}, func(req approvals.Request) error {
+	return c.absent(answer(ctx, s, &c.onVenue, "approval:show", approvals.Ref{Of: c.of(), ID: c.ID}, func(req approvals.Request) error {
 		return s.print(s.request(&req))
 	}), "approvals list")
 }
@@ -94,11 +94,11 @@ func (s *streams) request(r *approvals.Request) string {
 		{"status", r.Status},
 		{"by", asker(r)},
 		{"operation", r.Operation},
-		{"input", s.paint.safe(compacted(r.Input))},
+		{"input", s.paint.safe(compact(r.Input))},
 		{"needs", strings.Join(r.Needs, ", ")},
 		{"why", s.paint.safe(r.Why)},
 	}
-	rows = append(rows, filled([][]string{{"grants", r.Grants}, {"run", r.Run}, {"session", r.Session}})...)
+	rows = append(rows, fullRows([][]string{{"grants", r.Grants}, {"run", r.Run}, {"session", r.Session}})...)
 	rows = append(rows, []string{"since", s.minute(time.UnixMilli(r.Created))}, []string{"until", s.minute(time.UnixMilli(r.Expires))}, []string{"digest", r.Digest})
 	if a := r.Answer; a != nil {
 		rows = append(rows, []string{"answered", strings.TrimSpace(s.minute(time.UnixMilli(a.At)) + " " + s.paint.safe(a.Reason))})
@@ -112,7 +112,7 @@ func (s *streams) request(r *approvals.Request) string {
 	return s.columns(rows)
 }
 
-func compacted(raw json.RawMessage) string {
+func compact(raw json.RawMessage) string {
 	out, err := json.Marshal(raw) // what a person is asked about must not look like two things
 	if err != nil {
 		return string(raw)
@@ -186,7 +186,7 @@ func (c *onRequest) answer(ctx context.Context, s *streams, op string, in any) e
 		if err := s.answer(c.JSON, req, fmt.Sprintf("%s %s: %s %s%s\n", req.ID, req.Status, s.paint.safe(req.Operation), s.paint.line(string(req.Input), 80), only)); err != nil {
 			return err
 		}
-		if s.kept() != nil || req.Run == "" || c.Owner != "" { // another's run goes on where it is kept
+		if s.upVenue() != nil || req.Run == "" || c.Owner != "" { // another's run goes on where it is kept
 			return nil
 		}
 		return c.goOn(ctx, s, u, req.Run)
@@ -221,8 +221,8 @@ func (c *runsResumeCmd) Run(ctx context.Context, s *streams) error {
 	return c.withRun(ctx, s, func(u *venue.User, r *runs.Record) error { return c.goOn(ctx, s, u, r.ID) })
 }
 
-// waiting says what a turn waits for that rests; false where it does not rest.
-func waiting(err error) (run string, requests []string, rests bool) {
+// waitsFor says what a turn waits for that rests; false where it does not rest.
+func waitsFor(err error) (run string, requests []string, rests bool) {
 	rest, rests := errors.AsType[*runtime.RestError](err)
 	if !rests {
 		return "", nil, false
@@ -240,17 +240,17 @@ func waiting(err error) (run string, requests []string, rests bool) {
 
 // noteWaits says how what a turn waits for is answered.
 func (f *fromConfig) noteWaits(s *streams, err error) {
-	_, requests, _ := waiting(err)
+	_, requests, _ := waitsFor(err)
 	for _, id := range requests {
 		s.note("look at it: " + f.command("approvals show "+id) + "; allow it: " + f.command("approvals approve "+id))
 	}
 }
 
-// asked has the person answer what a turn waits for, and goes on with it, until it
+// askPerson has the person answer what a turn waits for, and goes on with it, until it
 // waits for nobody here.
-func (c *chat) asked(ctx context.Context, in lines, err error) error {
+func (c *chat) askPerson(ctx context.Context, in lines, err error) error {
 	for {
-		run, requests, rests := waiting(err)
+		run, requests, rests := waitsFor(err)
 		if !rests || run == "" || len(requests) == 0 {
 			return err
 		}
@@ -265,7 +265,7 @@ func (c *chat) asked(ctx context.Context, in lines, err error) error {
 
 // decide shows a call and asks for the answer.
 func (c *chat) decide(ctx context.Context, in lines, id string) error {
-	req, err := ask[approvals.Request](ctx, c.user, "approval:show", approvals.Named{ID: id})
+	req, err := ask[approvals.Request](ctx, c.user, "approval:show", approvals.Ref{ID: id})
 	if err != nil || req.Status != approvals.Pending {
 		return err
 	}
@@ -295,7 +295,7 @@ func (c *chat) decide(ctx context.Context, in lines, id string) error {
 			return err
 		}
 		c.note(err.Error()) // and the question stands, unless it is answered by now
-		if now, err := ask[approvals.Request](ctx, c.user, "approval:show", approvals.Named{ID: id}); err != nil || now.Status != approvals.Pending {
+		if now, err := ask[approvals.Request](ctx, c.user, "approval:show", approvals.Ref{ID: id}); err != nil || now.Status != approvals.Pending {
 			return err
 		}
 	}

@@ -27,7 +27,7 @@ func (f *fromConfig) withLedger(ctx context.Context, s *streams, fn func(*ledger
 	if _, err := f.load(s); err != nil {
 		return err
 	}
-	if f.dir == "" || s.kept() != nil {
+	if f.dir == "" || s.upVenue() != nil {
 		return f.withVenue(ctx, s, func(v *venue.Venue, _ *venue.User) error { return fn(&v.Ledger().Reader) })
 	}
 	if _, err := os.Stat(f.dir); err != nil {
@@ -94,7 +94,7 @@ func (c *auditExportCmd) Run(ctx context.Context, s *streams) error {
 		}
 		s.note(fmt.Sprintf("%s, signed by %s", many(report.Rows-report.Pruned, "row"), v.DID()))
 		if report.Pruned > 0 {
-			s.note((&ledger.PrunedRows{To: report.Pruned, Note: report.PrunedBy}).Error())
+			s.note((&ledger.PruneNote{To: report.Pruned, Note: report.PrunedBy}).Error())
 		}
 		return nil
 	})
@@ -155,7 +155,7 @@ func (c *auditVerifyCmd) Run(ctx context.Context, s *streams) error {
 		return errQuiet
 	}
 	if report.Pruned > 0 && !c.JSON {
-		s.note((&ledger.PrunedRows{To: report.Pruned, Note: report.PrunedBy}).Error())
+		s.note((&ledger.PruneNote{To: report.Pruned, Note: report.PrunedBy}).Error())
 	}
 	for _, file := range report.Missing {
 		if !c.JSON {

@@ -33,7 +33,7 @@ func (c *auditListCmd) Run(ctx context.Context, s *streams) error {
 		if len(rows) == 0 {
 			s.note("no row is of this kind" + c.nobody())
 		}
-		pruned, err := r.Pruned(ctx)
+		pruned, err := r.PruneNote(ctx)
 		if err != nil {
 			return err
 		}
@@ -69,8 +69,8 @@ const later = 10_000
 
 // read goes back from the last row until there are enough, and returns them in
 // their order, with the outcomes of the decisions among them.
-func (c *auditListCmd) read(ctx context.Context, r *ledger.Reader) (rows []ledger.Judged, err error) {
-	for row, err := range r.LastJudged(ctx, uint64(c.Before), later) {
+func (c *auditListCmd) read(ctx context.Context, r *ledger.Reader) (rows []ledger.Verdict, err error) {
+	for row, err := range r.LastVerdicts(ctx, uint64(c.Before), later) {
 		if err != nil {
 			return nil, err
 		}
@@ -85,9 +85,9 @@ func (c *auditListCmd) read(ctx context.Context, r *ledger.Reader) (rows []ledge
 	return rows, nil
 }
 
-func (c *auditListCmd) wants(row *ledger.Judged) bool {
+func (c *auditListCmd) wants(row *ledger.Verdict) bool {
 	if row.Entry == nil {
-		who, _, _, refused := visitors.Refused(&row.Row)
+		who, _, _, refused := visitors.ReadRefusal(&row.Row)
 		if c.Agent == "" && !c.Denied {
 			return c.JSON || row.Note != ""
 		}
@@ -96,7 +96,7 @@ func (c *auditListCmd) wants(row *ledger.Judged) bool {
 	return (c.Agent == "" || row.Actor == c.Agent || slices.Contains(row.Wrote, c.Agent)) && (!c.Denied || row.IsDenied())
 }
 
-func decisions(rows []ledger.Judged) [][]string {
+func decisions(rows []ledger.Verdict) [][]string {
 	out := [][]string{{"SEQ", "TIME", "VERDICT", "BY", "OPERATION", "REQUIRED", "MET BY", "OUTCOME"}}
 	owners := make(map[string]bool)
 	for _, row := range rows {
@@ -108,7 +108,7 @@ func decisions(rows []ledger.Judged) [][]string {
 		add := func(cells ...string) {
 			out = append(out, append([]string{fmt.Sprint(row.Seq), row.Time.Format(time.DateTime)}, cells...))
 		}
-		if who, what, why, refused := visitors.Refused(&row.Row); refused {
+		if who, what, why, refused := visitors.ReadRefusal(&row.Row); refused {
 			add("refused", orDash(who), row.Note+" "+what, "-", "-", why)
 			continue
 		}

@@ -140,12 +140,12 @@ func TestPrunedRowsAreTold(t *testing.T) {
 			}
 		}
 	}
-	v, err := venue.Open(t.Context(), &venue.Options{Dir: ".usher", Retention: config.Retention{Rows: config.Retained{Number: 10}}})
+	v, err := venue.Open(t.Context(), &venue.Options{Dir: ".usher", Retention: config.Retention{Rows: config.KeepLimit{Number: 10}}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, err = v.Prune(t.Context())
-	pruned, readErr := v.Ledger().Pruned(t.Context())
+	pruned, readErr := v.Ledger().PruneNote(t.Context())
 	if err := errors.Join(err, readErr, v.Close()); err != nil || pruned.To == 0 {
 		t.Fatal(err, pruned)
 	}

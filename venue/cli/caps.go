@@ -76,7 +76,7 @@ func (c *capsCheckCmd) Run(_ context.Context, s *streams) error {
 	if c.Op == "" || (c.Caps == "") == (c.Agent == "") {
 		return misusef("caps check needs --op, and one of --caps and --agent; or --batch")
 	}
-	held, err := c.held(s)
+	held, err := c.capsJSON(s)
 	if err != nil {
 		return err
 	}
@@ -88,8 +88,8 @@ func (c *capsCheckCmd) Run(_ context.Context, s *streams) error {
 	return s.printVerdict(v, c.JSON)
 }
 
-// held are the capabilities in question, as JSON.
-func (c *capsCheckCmd) held(s *streams) (string, error) {
+// capsJSON are the capabilities in question, as JSON.
+func (c *capsCheckCmd) capsJSON(s *streams) (string, error) {
 	if c.Agent == "" {
 		return s.argument(c.Caps)
 	}
@@ -98,7 +98,7 @@ func (c *capsCheckCmd) held(s *streams) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	set, ok := configured.Held(c.Agent)
+	set, ok := configured.CapsOf(c.Agent)
 	if !ok {
 		return "", unknown("there is no agent", c.Agent, configured.Agents, ofSpec)
 	}

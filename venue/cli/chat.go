@@ -60,7 +60,7 @@ func (c *chat) converse(ctx context.Context, in lines) (failed error) {
 		text, err := c.message(in)
 		switch {
 		case ctx.Err() != nil:
-			return ended(ctx)
+			return endOf(ctx)
 		case errors.Is(err, errTyped):
 			c.attend(nil)
 			continue
@@ -87,13 +87,13 @@ func (c *chat) converse(ctx context.Context, in lines) (failed error) {
 		default:
 			err = c.stoppable(ctx, func(ctx context.Context) error { return c.turn(ctx, text) })
 			if c.person {
-				err = c.asked(ctx, in, err)
+				err = c.askPerson(ctx, in, err)
 			} else {
 				c.from.noteWaits(c.streams, err)
 			}
 		}
 		if ctx.Err() != nil {
-			return ended(ctx)
+			return endOf(ctx)
 		}
 		if err != nil {
 			c.tell(err)
@@ -178,8 +178,8 @@ func (c *chat) interrupt() {
 // errLeft is a conversation that the person left with Ctrl-C.
 var errLeft = errors.New("left")
 
-// ended is how a conversation ended that did not come to its own end.
-func ended(ctx context.Context) error {
+// endOf is how a conversation ended that did not come to its own end.
+func endOf(ctx context.Context) error {
 	if errors.Is(context.Cause(ctx), errLeft) {
 		return nil
 	}

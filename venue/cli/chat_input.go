@@ -39,7 +39,7 @@ func (c *chat) lines(in io.Reader, dir string) lines {
 	if !screen.live() {
 		return newPlainLines(in, c.notes.tty)
 	}
-	past, err := openMemory(dir, c.typing())
+	past, err := openMemory(dir, c.inputLock())
 	if err != nil {
 		c.note("cannot read what you typed before: " + err.Error())
 	}
@@ -191,7 +191,7 @@ func (k *keys) take(b byte) {
 		if k.next("\r") {
 			k.ready = []byte(lineBreak)
 		} else if k.next(pasteStart) {
-			k.ready = []byte("\x1b" + pasteStart + k.pasted() + pasteEnd)
+			k.ready = []byte("\x1b" + pasteStart + k.paste() + pasteEnd)
 		}
 	}
 	k.typed = true
@@ -209,9 +209,9 @@ func (k *keys) next(keys string) bool {
 	return true
 }
 
-// pasted collects what is pasted. It may come from anywhere, and the editor draws
+// paste collects what is pasted. It may come from anywhere, and the editor draws
 // it: it must not act on the terminal.
-func (k *keys) pasted() string {
+func (k *keys) paste() string {
 	var text []byte
 	for !bytes.HasSuffix(text, []byte(pasteEnd)) {
 		b, err := k.in.ReadByte()
@@ -227,7 +227,7 @@ func (k *keys) pasted() string {
 
 // oneLine is a message as the editor draws it.
 func oneLine(message string) string {
-	return sanitised(strings.NewReplacer("\n", lineBreak, "\t", "    ").Replace(message))
+	return sanitise(strings.NewReplacer("\n", lineBreak, "\t", "    ").Replace(message))
 }
 
 var _ io.Reader = (*keys)(nil)

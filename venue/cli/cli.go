@@ -132,7 +132,7 @@ func (p *Program) Run(ctx context.Context, args []string) int {
 		return status
 	}
 	if err != nil {
-		return s.fail(misusef("%w (%s --help says more)", err, asked(err)))
+		return s.fail(misusef("%w (%s --help says more)", err, commandOf(err)))
 	}
 	if status, done := s.handOver(ctx, parsed, args); done {
 		return status
@@ -151,8 +151,8 @@ func wantsJSON(args []string) bool {
 	return slices.Contains(args, "--json")
 }
 
-// asked is the command that could not be read, as far as it was.
-func asked(err error) string {
+// commandOf is the command that could not be read, as far as it was.
+func commandOf(err error) string {
 	if bad, ok := errors.AsType[*kong.ParseError](err); ok {
 		if node := bad.Context.Selected(); node != nil {
 			return node.FullPath()

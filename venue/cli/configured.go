@@ -39,7 +39,7 @@ type fromConfig struct {
 // load reads the configuration, and where its data lies. A venue that is kept has one
 // already.
 func (f *fromConfig) load(s *streams) (*config.Config, error) {
-	if k := s.kept(); k != nil {
+	if k := s.upVenue(); k != nil {
 		f.config, f.dir = k.config.Load(), k.dir
 	}
 	if f.config != nil {
@@ -62,8 +62,8 @@ func (f *fromConfig) open(ctx context.Context, s *streams) (*venue.Venue, *venue
 	if err != nil {
 		return nil, nil, err
 	}
-	if k := s.kept(); k != nil {
-		f.noteApplied(s, k.venue.Applied())
+	if k := s.upVenue(); k != nil {
+		f.noteOutcome(s, k.venue.Outcome())
 		return k.venue, k.user, nil
 	}
 	if f.ReadOnly && f.dir == "" {
@@ -84,9 +84,9 @@ func (f *fromConfig) open(ctx context.Context, s *streams) (*venue.Venue, *venue
 	})
 	shown()
 	if err != nil {
-		return nil, nil, f.unopened(ctx, s, c, err)
+		return nil, nil, f.openError(ctx, s, c, err)
 	}
-	f.noteApplied(s, v.Applied())
+	f.noteOutcome(s, v.Outcome())
 	u, err := v.User(ctx, c.User)
 	if err != nil {
 		return nil, nil, errors.Join(err, v.Close())
@@ -109,7 +109,7 @@ const (
 func (f *fromConfig) free(ctx context.Context, s *streams, open func() (*venue.Venue, error)) (*venue.Venue, error) {
 	for looks := 0; ; looks++ {
 		v, err := open()
-		held, is := errors.AsType[*journal.HeldError](err)
+		held, is := errors.AsType[*journal.LockError](err)
 		if !is {
 			return v, err
 		}
@@ -127,18 +127,18 @@ func (f *fromConfig) free(ctx context.Context, s *streams, open func() (*venue.V
 	}
 }
 
-// unopened is why the venue did not open. A fault in the configuration is one of
+// openError is why the venue did not open. A fault in the configuration is one of
 // how the command was called, and lint may know of more.
-func (f *fromConfig) unopened(ctx context.Context, s *streams, c *config.Config, err error) error {
-	if findings, lintErr := s.lint(ctx, c); lintErr == nil && failed(findings) && fault.Of(err) != fault.NoLedger {
+func (f *fromConfig) openError(ctx context.Context, s *streams, c *config.Config, err error) error {
+	if findings, lintErr := s.lint(ctx, c); lintErr == nil && hasErrors(findings) && fault.Of(err) != fault.NoLedger {
 		return misusef("%w\n(usher lint -c %s says what is wrong in the configuration)", err, f.Config)
 	}
 	return err
 }
 
-// noteApplied tells what the configuration says and the venue does not, or the
+// noteOutcome tells what the configuration says and the venue does not, or the
 // other way round, and what to do.
-func (f *fromConfig) noteApplied(s *streams, applied apply.Outcome) {
+func (f *fromConfig) noteOutcome(s *streams, applied apply.Outcome) {
 	for _, id := range applied.Agents {
 		if id == f.ends {
 			continue
@@ -170,7 +170,7 @@ func (f *fromConfig) noteApplied(s *streams, applied apply.Outcome) {
 // typed is no input, or names what is not there, the error is one of how the command was
 // called.
 func (f *fromConfig) withVenue(ctx context.Context, s *streams, fn func(*venue.Venue, *venue.User) error) error {
-	return f.opened(ctx, s, func(v *venue.Venue, u *venue.User) error {
+	return f.runOpen(ctx, s, func(v *venue.Venue, u *venue.User) error {
 		err := f.unknownAgent(ctx, u, fn(v, u))
 		switch fault.Of(err) {
 		case fault.InvalidInput, fault.NotFound:
@@ -180,14 +180,14 @@ func (f *fromConfig) withVenue(ctx context.Context, s *streams, fn func(*venue.V
 	})
 }
 
-// opened is withVenue for a command whose errors are those of what it runs.
-func (f *fromConfig) opened(ctx context.Context, s *streams, fn func(*venue.Venue, *venue.User) error) (err error) {
+// runOpen is withVenue for a command whose errors are those of what it runs.
+func (f *fromConfig) runOpen(ctx context.Context, s *streams, fn func(*venue.Venue, *venue.User) error) (err error) {
 	defer func() { err = f.readable(err) }()
 	v, u, err := f.open(ctx, s)
 	if err != nil {
 		return err
 	}
-	if s.kept() != nil {
+	if s.upVenue() != nil {
 		return fn(v, u)
 	}
 	defer func() { err = errors.Join(err, v.Close()) }()
@@ -200,12 +200,12 @@ func (f *fromConfig) opened(ctx context.Context, s *streams, fn func(*venue.Venu
 // settle waits for the jobs that the command, or an agent in it, has started and
 // that nobody waits for: they would end with the venue.
 func (s *streams) settle(ctx context.Context, v *venue.Venue) error {
-	for _, r := range v.Executing() {
+	for _, r := range v.LiveRuns() {
 		if err := s.await(ctx, r); err != nil {
 			return err
 		}
 	}
-	if len(v.Executing()) > 0 { // what those have started
+	if len(v.LiveRuns()) > 0 { // what those have started
 		return s.settle(ctx, v)
 	}
 	return nil
@@ -261,7 +261,7 @@ func (f *fromConfig) unknownAgent(ctx context.Context, u *venue.User, err error)
 
 // explain adds to an error of an agent that has ended how to bring it back.
 func (f *fromConfig) explain(agent *venue.Agent, err error) error {
-	if err == nil || !agent.Ended() {
+	if err == nil || !agent.IsOver() {
 		return err
 	}
 	return fmt.Errorf("agent %s is TERMINATED: %s makes it anew, without its sessions", agent.ID(), f.command("agents create "+agent.ID()+" --overwrite"))
@@ -362,7 +362,7 @@ func (r *readOnly) AfterApply(called *kong.Context) error {
 
 // readable adds to an error of a folder that cannot be written how to read it all the same.
 func (r *readOnly) readable(err error) error {
-	_, held := errors.AsType[*journal.HeldError](err)
+	_, held := errors.AsType[*journal.LockError](err)
 	if !r.reads || r.ReadOnly || !held && !errors.Is(err, journal.ErrFull) && !errors.Is(err, journal.ErrStopped) && !errors.Is(err, fs.ErrPermission) && !errors.Is(err, syscall.EROFS) {
 		return err
 	}

@@ -31,8 +31,8 @@ type DemoOptions struct {
 	OpenModel func(ctx context.Context) (runtime.Model, error)
 }
 
-// Scripted refuses an invoice and a model, for the demonstration of the name, which takes neither.
-func (o *DemoOptions) Scripted(name string) error {
+// RefuseFlags refuses an invoice and a model, for the demonstration of the name, which takes neither.
+func (o *DemoOptions) RefuseFlags(name string) error {
 	switch {
 	case o.Invoice != nil:
 		return misusef("the %s demo takes no invoice: leave --invoice out, or run usher demo ap", name)

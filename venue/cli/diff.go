@@ -66,7 +66,7 @@ func (c *diffCmd) Run(ctx context.Context, s *streams) error {
 			return err
 		}
 		was, is = houseOf(before), houseOf(after)
-	} else if was, is, err = c.stored(ctx, s, after); err != nil {
+	} else if was, is, err = c.houses(ctx, s, after); err != nil {
 		return err
 	}
 	return s.printShifts(shifts(was, is), c.JSON)
@@ -148,11 +148,11 @@ func (h house) holds(id string) caps.Set {
 			set = caps.Set{}
 			return
 		case r.settled != nil:
-			set = set.Intersect(r.settled.SeenBy(in, r.in))
+			set = set.Intersect(r.settled.AsSeenBy(in, r.in))
 			return
 		}
 		seen[id] = true
-		set = set.Intersect(r.own.SeenBy(in, r.in))
+		set = set.Intersect(r.own.AsSeenBy(in, r.in))
 		for _, above := range r.above {
 			meet(above, h.agents[above].gives)
 		}
@@ -161,9 +161,9 @@ func (h house) holds(id string) caps.Set {
 	return set
 }
 
-// stored is what the agents hold now, and what they would hold once the configuration
+// houses is what the agents hold now, and what they would hold once the configuration
 // was applied, read without writing anything.
-func (c *diffCmd) stored(ctx context.Context, s *streams, after *config.Config) (was, is house, err error) {
+func (c *diffCmd) houses(ctx context.Context, s *streams, after *config.Config) (was, is house, err error) {
 	was = house{owner: somebody}
 	if _, err := c.load(s); err != nil {
 		return was, is, err
@@ -177,7 +177,7 @@ func (c *diffCmd) stored(ctx context.Context, s *streams, after *config.Config) 
 		if err != nil {
 			return err
 		}
-		pending, err := v.Pending(ctx, after, u)
+		pending, err := v.Preview(ctx, after, u)
 		if err != nil {
 			return err
 		}
@@ -271,8 +271,8 @@ func shifts(was, is house) []shift {
 
 // unlike are the capabilities of b that a does not say.
 func unlike(a, b caps.Set) (list []caps.Capability) {
-	for c := range said(b) {
-		if !slices.ContainsFunc(slices.Collect(said(a)), c.Equal) {
+	for c := range capsIn(b) {
+		if !slices.ContainsFunc(slices.Collect(capsIn(a)), c.Equal) {
 			list = append(list, c)
 		}
 	}

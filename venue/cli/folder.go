@@ -181,8 +181,8 @@ type backupCmd struct {
 	Where []string `arg:"" optional:"" name:"[dir] out" help:"The data folder, if it is not the configuration's, and the file to write; - is standard output."`
 }
 
-// backedUp is what backup prints as JSON.
-type backedUp struct {
+// backupResult is what backup prints as JSON.
+type backupResult struct {
 	File  string `json:"file"`
 	Bytes int64  `json:"bytes"`
 	care.Manifest
@@ -231,12 +231,12 @@ func (c *backupCmd) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
-	text := fmt.Sprintf("%s %s: %s of %s, read back and as it should be\n", s.paint.good("✓"), out, sized(size), dir)
-	return s.answer(c.JSON, backedUp{out, size, m}, text)
+	text := fmt.Sprintf("%s %s: %s of %s, read back and as it should be\n", s.paint.good("✓"), out, byteSize(size), dir)
+	return s.answer(c.JSON, backupResult{out, size, m}, text)
 }
 
-// sized is a number of bytes, for people.
-func sized(n int64) string {
+// byteSize is a number of bytes, for people.
+func byteSize(n int64) string {
 	if n < 1<<20 {
 		return fmt.Sprintf("%.1f KB", float64(n)/(1<<10))
 	}

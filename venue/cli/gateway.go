@@ -62,7 +62,7 @@ func (c *gatewayCmd) Run(ctx context.Context, s *streams) (err error) {
 	server.Tools = slices.Concat(had, tool.Propose(&server, found.Tools))
 	var ops []*tools.Operation
 	for i := range found.Tools {
-		if op, err := server.Declared(found.Tools[i].Name); err == nil { // else its name names nothing
+		if op, err := server.Declaration(found.Tools[i].Name); err == nil { // else its name names nothing
 			ops = append(ops, op)
 		}
 	}
@@ -81,12 +81,12 @@ func (c *gatewayCmd) Run(ctx context.Context, s *streams) (err error) {
 	defer func() { err = errors.Join(err, v.Close()) }()
 	u, err := v.User(ctx, conf.User)
 	if err == nil {
-		_, err = ask[tool.Inspection](ctx, u, "mcp:inspect", tool.Named{Server: c.ID}) // the tools are there before they are listed
+		_, err = ask[tool.Inspection](ctx, u, "mcp:inspect", tool.Ref{Server: c.ID}) // the tools are there before they are listed
 	}
 	if err != nil {
 		return err
 	}
-	err = mcp.Stdio(ctx, u.Narrow(set), v.Name(), closer(s.in), left{s.out}, &mcp.Options{Below: "mcp/" + c.ID + "/"})
+	err = mcp.Stdio(ctx, u.Narrow(set), v.Name(), closer(s.in), openWriter{s.out}, &mcp.Options{Below: "mcp/" + c.ID + "/"})
 	if c.Learn != "" {
 		err = errors.Join(err, c.write(context.WithoutCancel(ctx), s, v, server, more))
 	}

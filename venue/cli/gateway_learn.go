@@ -16,21 +16,21 @@ import (
 // learner is the agent whose capabilities are learned.
 const learner = "client"
 
-// learned is what a file has of the server and of the client, as it is now: --learn adds to
+// lessons is what a file has of the server and of the client, as it is now: --learn adds to
 // both, and leaves the rest as it stands.
-type learned struct {
+type lessons struct {
 	text   string
 	server tool.Server
 	caps   caps.Set
 }
 
 // knows reads the file that is there already, for this server.
-func (c *gatewayCmd) knows(s *streams, server *tool.Server) (*learned, error) {
+func (c *gatewayCmd) knows(s *streams, server *tool.Server) (*lessons, error) {
 	raw, err := s.readFile(c.Learn)
 	if err != nil {
 		return nil, misuse{err}
 	}
-	l := &learned{text: string(raw)}
+	l := &lessons{text: string(raw)}
 	conf, err := config.Parse(c.Learn, raw)
 	if err != nil {
 		return nil, misuse{err}
@@ -49,7 +49,7 @@ func (c *gatewayCmd) knows(s *streams, server *tool.Server) (*learned, error) {
 }
 
 // lacks is what of lines and capabilities the file does not have.
-func (l *learned) lacks(lines []tool.Line, needed []caps.Capability) (tools, grants []string) {
+func (l *lessons) lacks(lines []tool.Line, needed []caps.Capability) (tools, grants []string) {
 	for _, line := range lines {
 		if !slices.ContainsFunc(l.server.Tools, func(has tool.Line) bool { ok, _ := path.Match(has.Match, line.Match); return ok }) {
 			tools = append(tools, toolLine(&line))

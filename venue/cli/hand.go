@@ -92,7 +92,7 @@ func venueOf(called *kong.Context) *fromConfig {
 // one, and reports whether it did.
 func (s *streams) handOver(ctx context.Context, called *kong.Context, args []string) (status int, done bool) {
 	f := venueOf(called)
-	if s.kept() != nil {
+	if s.upVenue() != nil {
 		if f == nil {
 			return s.fail(misusef("usher %s is not for another process to run", args[0])), true
 		}
@@ -243,23 +243,23 @@ func (s *streams) breakOff(stream string, streams []*os.File) {
 
 // client is another process that a command was handed over by.
 type client struct {
-	kept     *kept
+	kept     *upVenue
 	keyboard keyboard
 	broken   string // see [news]
 }
 
-// kept is the venue that the process keeps and the command works on; nil is one that
+// upVenue is the venue that the process keeps and the command works on; nil is one that
 // the command opens itself.
-func (s *streams) kept() *kept {
+func (s *streams) upVenue() *upVenue {
 	if s.program == nil || s.program.client == nil {
 		return nil
 	}
 	return s.program.client.kept
 }
 
-// typing is held while what a person typed is read and written.
-func (s *streams) typing() sync.Locker {
-	if k := s.kept(); k != nil {
+// inputLock is held while what a person typed is read and written.
+func (s *streams) inputLock() sync.Locker {
+	if k := s.upVenue(); k != nil {
 		return &k.typing
 	}
 	return new(sync.Mutex)

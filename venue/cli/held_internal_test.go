@@ -15,7 +15,7 @@ import (
 
 // A command waits for another one that has its folder open, a while, and no longer than it is asked to.
 func TestAFolderThatIsHeld(t *testing.T) {
-	held := &journal.HeldError{By: "process 7"}
+	held := &journal.LockError{By: "process 7"}
 	for name, tt := range map[string]struct {
 		free, stop time.Duration // when the folder is let go of, and when the command is interrupted
 		took       time.Duration

@@ -25,13 +25,13 @@ func (c *invokeCmd) Run(ctx context.Context, s *streams) error {
 		return err
 	}
 	defer s.observe(ctx)()
-	return c.opened(ctx, s, func(_ *venue.Venue, u *venue.User) error {
+	return c.runOpen(ctx, s, func(_ *venue.Venue, u *venue.User) error {
 		out, err := u.Invoke(ctx, c.Operation, input)
 		if err == nil {
 			out, err = s.outcome(ctx, u, out)
 		}
 		if err != nil {
-			return interrupted(ctx, c.uninvoked(ctx, u, err))
+			return interruptionOf(ctx, c.invokeError(ctx, u, err))
 		}
 		return s.printJSON(out)
 	})
@@ -42,7 +42,7 @@ func (c *invokeCmd) input(ctx context.Context, s *streams) (json.RawMessage, err
 	if c.Input != "-" {
 		return s.object(c.Input)
 	}
-	raw, err := s.piped(ctx, "input")
+	raw, err := s.readPipe(ctx, "input")
 	if err != nil {
 		return nil, err
 	}
@@ -84,9 +84,9 @@ func checkObject(raw []byte) error {
 	return nil
 }
 
-// uninvoked is the error of an operation; one that another name or another input
+// invokeError is the error of an operation; one that another name or another input
 // would mend is misuse.
-func (c *invokeCmd) uninvoked(ctx context.Context, u *venue.User, err error) error {
+func (c *invokeCmd) invokeError(ctx context.Context, u *venue.User, err error) error {
 	_, unknown := errors.AsType[*tools.NotFoundError](err)
 	_, invalid := errors.AsType[*tools.InputError](err)
 	if unknown || invalid {

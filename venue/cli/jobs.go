@@ -34,7 +34,7 @@ func (c *jobsWaitCmd) Run(ctx context.Context, s *streams) error {
 		for {
 			for _, err := range u.Events(ctx, r.ID, 0) { // until it ends, or rests
 				if err != nil {
-					return interrupted(ctx, err)
+					return interruptionOf(ctx, err)
 				}
 			}
 			now, err := u.Run(ctx, r.ID)
@@ -46,7 +46,7 @@ func (c *jobsWaitCmd) Run(ctx context.Context, s *streams) error {
 					return err
 				}
 				return errQuiet
-			case s.kept() == nil:
+			case s.upVenue() == nil:
 				return fmt.Errorf("run %s is %s, and nobody drives it: usher up, or usher serve, goes on with it", now.ID, now.Status)
 			}
 			if pause.For(ctx, lookAgain) != nil {

@@ -21,8 +21,8 @@ import (
 	"usher/venue/config"
 )
 
-// kept is a venue that stays open, for the commands of other processes to work on.
-type kept struct {
+// upVenue is a venue that stays open, for the commands of other processes to work on.
+type upVenue struct {
 	program *Program
 	venue   *venue.Venue
 	user    *venue.User
@@ -45,7 +45,7 @@ const leaveTime = 5 * time.Second
 // serve runs the commands that come over the socket, until ctx ends. Then it closes the
 // venue: what runs for a command rests, which the command tells, and only what waits for
 // nothing but its terminal is interrupted.
-func (k *kept) serve(ctx context.Context, l *socket.Listener) error {
+func (k *upVenue) serve(ctx context.Context, l *socket.Listener) error {
 	stop := context.AfterFunc(ctx, func() { _ = l.Close() })
 	defer stop()
 	whole, interrupt := context.WithCancel(context.WithoutCancel(ctx))
@@ -84,7 +84,7 @@ func (k *kept) serve(ctx context.Context, l *socket.Listener) error {
 }
 
 // take runs one command.
-func (k *kept) take(ctx context.Context, conn *socket.Conn) {
+func (k *upVenue) take(ctx context.Context, conn *socket.Conn) {
 	hello := greeting{Protocol: protocol, Version: version()}
 	select {
 	case k.errands <- struct{}{}:
@@ -136,7 +136,7 @@ func (k *kept) take(ctx context.Context, conn *socket.Conn) {
 
 // run runs the command as the process would that handed it over. One that panics
 // takes nothing else with it.
-func (k *kept) run(ctx context.Context, e *errand, c *client, files []*os.File, pid int) (status int) {
+func (k *upVenue) run(ctx context.Context, e *errand, c *client, files []*os.File, pid int) (status int) {
 	p := *k.program
 	p.Stdin, p.Stdout, p.Stderr, p.Interrupts = files[0], files[1], files[2], false
 	p.client, p.place = c, e.place(pid)
@@ -157,7 +157,7 @@ func (k *kept) run(ctx context.Context, e *errand, c *client, files []*os.File, 
 }
 
 // isFor refuses a command that means another folder or another configuration.
-func (k *kept) isFor(e *errand) error {
+func (k *upVenue) isFor(e *errand) error {
 	if !sameFile(string(e.Data), k.dir) {
 		return fmt.Errorf("the process that keeps %s was asked for %s", k.dir, e.Data)
 	}
@@ -219,8 +219,8 @@ func zoneOf(name string, set bool) *time.Location {
 	return time.UTC
 }
 
-// brokenStream is the stream whose reader has gone, where a command failed of that.
-func brokenStream(err error) string {
+// deadStream is the stream whose reader has gone, where a command failed of that.
+func deadStream(err error) string {
 	if failed, ok := errors.AsType[*os.PathError](err); ok && errors.Is(err, syscall.EPIPE) {
 		return failed.Path
 	}

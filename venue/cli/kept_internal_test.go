@@ -57,7 +57,7 @@ func TestPlace(t *testing.T) {
 
 // keeper answers a socket in a folder of its own as usher up does, for a venue that is
 // not there.
-func keeper(t *testing.T, room int) (dir string, k *kept, log *bytes.Buffer) {
+func keeper(t *testing.T, room int) (dir string, k *upVenue, log *bytes.Buffer) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "u") // t.TempDir is longer than a socket's path may be
 	if err != nil {
@@ -68,7 +68,7 @@ func keeper(t *testing.T, room int) (dir string, k *kept, log *bytes.Buffer) {
 		t.Fatal(err)
 	}
 	log = new(bytes.Buffer)
-	k = &kept{program: new(Program), dir: dir, file: file, log: slog.New(slog.NewTextHandler(log, nil)), errands: make(chan struct{}, room)}
+	k = &upVenue{program: new(Program), dir: dir, file: file, log: slog.New(slog.NewTextHandler(log, nil)), errands: make(chan struct{}, room)}
 	l, err := socket.Listen(dir)
 	if err != nil {
 		t.Fatal(err)

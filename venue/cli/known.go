@@ -30,21 +30,21 @@ func (s *streams) noteAbilities(set caps.Set) {
 func unknown[T any](what, name string, list []T, nameOf func(T) string) error {
 	const few = 5
 	if len(list) == 0 {
-		return missing(fmt.Sprintf("%s %q, nor any other", what, name))
+		return noSuchName(fmt.Sprintf("%s %q, nor any other", what, name))
 	}
 	known := names(list, nameOf)
-	meant := form.Meant(strings.ToLower(name), known)
+	meant := form.Suggest(strings.ToLower(name), known)
 	if len(known) == 1 {
 		meant = ""
 	}
 	if len(known) > few {
 		known = append(known[:few:few], fmt.Sprintf("%d more", len(known)-few))
 	}
-	return missing(fmt.Sprintf("%s %q; %s", what, name, strings.TrimSpace(meant+" there are: "+strings.Join(known, ", "))))
+	return noSuchName(fmt.Sprintf("%s %q; %s", what, name, strings.TrimSpace(meant+" there are: "+strings.Join(known, ", "))))
 }
 
-// missing is the misuse that a name names nothing.
-func missing(text string) error { return misuse{fault.New(fault.NotFound, text)} }
+// noSuchName is the misuse that a name names nothing.
+func noSuchName(text string) error { return misuse{fault.New(fault.NotFound, text)} }
 
 func names[T any](list []T, nameOf func(T) string) []string {
 	all := make([]string, len(list))

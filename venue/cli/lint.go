@@ -36,7 +36,7 @@ func (c *lintCmd) Run(ctx context.Context, s *streams) error {
 	} else {
 		err = misuse{errQuiet}
 	}
-	if err == nil && (failed(findings) || c.Strict && hasLevel(findings, config.LevelWarning)) {
+	if err == nil && (hasErrors(findings) || c.Strict && hasLevel(findings, config.LevelWarning)) {
 		err = errQuiet
 	}
 	return cmp.Or(s.answer(c.JSON, append([]config.Finding{}, findings...), s.paint.findings(findings)), err)
@@ -52,7 +52,7 @@ func (s *streams) lint(ctx context.Context, conf *config.Config) ([]config.Findi
 	return conf.Lint(registry, providers, models.Check(ctx, conf.Models, s.program.Providers)), nil
 }
 
-func failed(findings []config.Finding) bool { return hasLevel(findings, config.LevelError) }
+func hasErrors(findings []config.Finding) bool { return hasLevel(findings, config.LevelError) }
 
 func hasLevel(findings []config.Finding, level string) bool {
 	return slices.ContainsFunc(findings, func(f config.Finding) bool { return f.Level == level })

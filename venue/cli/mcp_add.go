@@ -85,7 +85,7 @@ func (c *mcpAddCmd) Run(ctx context.Context, s *streams) error {
 
 // probe asks the server what it has. The venue is opened for the secrets that it
 // is given alone.
-func (c *mcpAddCmd) probe(ctx context.Context, s *streams, server mcp.Server) (found *mcp.Found, err error) {
+func (c *mcpAddCmd) probe(ctx context.Context, s *streams, server mcp.Server) (found *mcp.Discovery, err error) {
 	if len(server.Secrets()) == 0 {
 		return mcp.Probe(ctx, server, nil)
 	}

@@ -43,7 +43,7 @@ func (c *mcpLoginCmd) Run(ctx context.Context, s *streams) error {
 			return err
 		}
 		answer.Server, answer.ID = c.Server, at.ID
-		done, err := ask[mcp.LoginDone](ctx, u, "mcp:loginEnd", answer)
+		done, err := ask[mcp.LoginResult](ctx, u, "mcp:loginEnd", answer)
 		if err != nil {
 			return err
 		}
@@ -163,5 +163,5 @@ func (c *mcpAnswerCmd) Run(ctx context.Context, s *streams) error {
 			return misuse{err}
 		}
 	}
-	return answer(ctx, s, &c.onVenue, "mcp:answer", in, func(mcp.Answered) error { return s.print("answered\n") })
+	return answer(ctx, s, &c.onVenue, "mcp:answer", in, func(mcp.AnswerResult) error { return s.print("answered\n") })
 }

@@ -48,7 +48,7 @@ func (c *mcpServeCmd) Run(ctx context.Context, s *streams) error {
 				return err
 			}
 		}
-		return mcp.Stdio(ctx, bound(u), v.Name(), closer(s.in), left{s.out}, nil)
+		return mcp.Stdio(ctx, bound(u), v.Name(), closer(s.in), openWriter{s.out}, nil)
 	})
 }
 
@@ -60,7 +60,7 @@ func closer(r io.Reader) io.ReadCloser {
 	return io.NopCloser(r)
 }
 
-// left is standard output, which is left open.
-type left struct{ io.Writer }
+// openWriter is standard output, which is left open.
+type openWriter struct{ io.Writer }
 
-func (left) Close() error { return nil }
+func (openWriter) Close() error { return nil }

@@ -25,13 +25,13 @@ func (c *mcpListCmd) Run(ctx context.Context, s *streams) error {
 			if srv.Error != "" {
 				state += ": " + srv.Error
 			}
-			return []string{srv.Server, state, counted(srv.Tools, srv.Listed), cmp.Or(srv.URL, strings.Join(srv.Command, " "))}
+			return []string{srv.Server, state, countStates(srv.Tools, srv.Listed), cmp.Or(srv.URL, strings.Join(srv.Command, " "))}
 		})
 	})
 }
 
-// counted is how many tools are in which state.
-func counted(states map[string]int, listed bool) string {
+// countStates is how many tools are in which state.
+func countStates(states map[string]int, listed bool) string {
 	if !listed {
 		return "not listed yet"
 	}
@@ -57,7 +57,7 @@ type mcpInspectCmd struct {
 
 // Run shows what is known of a server, which is started for it.
 func (c *mcpInspectCmd) Run(ctx context.Context, s *streams) error {
-	return c.absent(answer(ctx, s, &c.onVenue, "mcp:inspect", mcp.Named{Server: c.Server, Tool: c.Tool}, func(seen mcp.Inspection) error {
+	return c.absent(answer(ctx, s, &c.onVenue, "mcp:inspect", mcp.Ref{Server: c.Server, Tool: c.Tool}, func(seen mcp.Inspection) error {
 		if seen.Error != "" {
 			s.warn("the server could not be asked: " + seen.Error)
 			s.words(seen.Stderr)
@@ -101,9 +101,9 @@ func (p paint) inspection(seen *mcp.Inspection, whole bool) string {
 		}
 		switch about := cmpTool(d); {
 		case d.Accepted != nil && d.Listed != nil:
-			b.WriteString(p.changed(d))
+			b.WriteString(p.difference(d))
 		case about != nil && whole:
-			line("  ", described(about))
+			line("  ", describe(about))
 		case about != nil:
 			first, _, _ := strings.Cut(strings.TrimSpace(about.Description), "\n")
 			line("  ", first)
@@ -118,15 +118,15 @@ func (p paint) inspection(seen *mcp.Inspection, whole bool) string {
 // cmpTool is what is to be shown of a tool.
 func cmpTool(d *mcp.Detail) *mcp.Tool { return cmp.Or(d.Accepted, d.Listed) }
 
-// described is a tool as JSON that people read.
-func described(t *mcp.Tool) string {
+// describe returns a tool as JSON that people read.
+func describe(t *mcp.Tool) string {
 	text, _ := document(t) // it came as JSON
 	return text
 }
 
-// changed is the difference between what was accepted of a tool and what is listed.
-func (p paint) changed(d *mcp.Detail) string {
-	text := string(diff.Diff("accepted", []byte(described(d.Accepted)), "listed", []byte(described(d.Listed))))
+// difference returns the difference between what was accepted of a tool and what is listed.
+func (p paint) difference(d *mcp.Detail) string {
+	text := string(diff.Diff("accepted", []byte(describe(d.Accepted)), "listed", []byte(describe(d.Listed))))
 	var b strings.Builder
 	for line := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") {
 		line = p.safe(line)
@@ -150,7 +150,7 @@ type mcpAcceptCmd struct {
 // it since.
 func (c *mcpAcceptCmd) Run(ctx context.Context, s *streams) error {
 	return c.withVenue(ctx, s, func(_ *venue.Venue, u *venue.User) error {
-		seen, err := ask[mcp.Inspection](ctx, u, "mcp:inspect", mcp.Named{Server: c.Server, Tool: c.Tool})
+		seen, err := ask[mcp.Inspection](ctx, u, "mcp:inspect", mcp.Ref{Server: c.Server, Tool: c.Tool})
 		if err == nil && seen.Error != "" {
 			err = fmt.Errorf("%s", seen.Error)
 		}
@@ -166,7 +166,7 @@ func (c *mcpAcceptCmd) Run(ctx context.Context, s *streams) error {
 		if len(digests) > 0 {
 			fmt.Fprint(s.err, s.notes.inspection(&seen, true))
 		}
-		done, err := ask[mcp.Acceptance](ctx, u, "mcp:accept", mcp.Acceptable{Named: mcp.Named{Server: c.Server, Tool: c.Tool}, Seen: digests})
+		done, err := ask[mcp.Acceptance](ctx, u, "mcp:accept", mcp.Acceptable{Ref: mcp.Ref{Server: c.Server, Tool: c.Tool}, Seen: digests})
 		if err != nil {
 			return err
 		}
@@ -195,7 +195,7 @@ func (c *mcpTestCmd) Run(ctx context.Context, s *streams) error {
 		if err == nil || fault.Of(err) == fault.InvalidInput || fault.Of(err) == fault.Denied { // the server was asked nothing
 			return err
 		}
-		seen, failed := ask[mcp.Inspection](ctx, u, "mcp:inspect", mcp.Named{Server: c.Server})
+		seen, failed := ask[mcp.Inspection](ctx, u, "mcp:inspect", mcp.Ref{Server: c.Server})
 		if fault.Of(failed) == fault.NotFound {
 			return c.absent(failed, "mcp list")
 		}

@@ -17,23 +17,23 @@ type Page struct {
 	err   error
 }
 
-// Styled is a text of a page, in its colour.
-type Styled string
+// StyleText is a text of a page, in its colour.
+type StyleText string
 
 // NewPage returns a page that is written to w, in colour or without.
 func NewPage(w io.Writer, colour bool) *Page { return &Page{w: w, paint: paint{on: colour}} }
 
 // Good is for what was allowed or passed.
-func (p *Page) Good(s string) Styled { return Styled(p.paint.good(plain(s))) }
+func (p *Page) Good(s string) StyleText { return StyleText(p.paint.good(plain(s))) }
 
 // Bad is for what was refused or failed.
-func (p *Page) Bad(s string) Styled { return Styled(p.paint.bad(plain(s))) }
+func (p *Page) Bad(s string) StyleText { return StyleText(p.paint.bad(plain(s))) }
 
 // Warn is for what a person decides.
-func (p *Page) Warn(s string) Styled { return Styled(p.paint.warn(plain(s))) }
+func (p *Page) Warn(s string) StyleText { return StyleText(p.paint.warn(plain(s))) }
 
 // Dim is for what explains.
-func (p *Page) Dim(s string) Styled { return Styled(p.paint.dim(plain(s))) }
+func (p *Page) Dim(s string) StyleText { return StyleText(p.paint.dim(plain(s))) }
 
 // Head begins a section.
 func (p *Page) Head(title string) {
@@ -44,17 +44,17 @@ func (p *Page) Head(title string) {
 }
 
 // Line prints texts as one line.
-func (p *Page) Line(texts ...any) { p.print(joined(texts) + "\n") }
+func (p *Page) Line(texts ...any) { p.print(joinTexts(texts) + "\n") }
 
 // Table prints rows in columns, below each other.
 func (p *Page) Table(rows [][]any) {
 	text := make([][]string, len(rows))
 	for i, row := range rows {
 		for _, cell := range row {
-			text[i] = append(text[i], joined([]any{cell}))
+			text[i] = append(text[i], joinTexts([]any{cell}))
 		}
 	}
-	p.print(aligned(text))
+	p.print(align(text))
 }
 
 // json prints a value as one readable document.
@@ -77,10 +77,10 @@ func (p *Page) print(text string) {
 	}
 }
 
-func joined(texts []any) string {
+func joinTexts(texts []any) string {
 	var b strings.Builder
 	for _, text := range texts {
-		if s, ok := text.(Styled); ok {
+		if s, ok := text.(StyleText); ok {
 			b.WriteString(string(s))
 			continue
 		}
@@ -98,11 +98,11 @@ func plain(s string) string {
 	if len(s) > most {
 		s = strings.ToValidUTF8(s[:most], "") + " …"
 	}
-	return sanitised(inCell.Replace(s))
+	return sanitise(inCell.Replace(s))
 }
 
-// aligned returns rows in columns. Colours have no width.
-func aligned(rows [][]string) string {
+// align returns rows in columns. Colours have no width.
+func align(rows [][]string) string {
 	var widths []int
 	for _, row := range rows {
 		for i, cell := range row {

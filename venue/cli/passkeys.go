@@ -39,19 +39,19 @@ func (c *passkeysListCmd) Run(ctx context.Context, s *streams) error {
 		if err != nil {
 			return err
 		}
-		shown := make([]passkeyShown, len(list))
+		shown := make([]passkeyView, len(list))
 		for i, k := range list {
-			shown[i] = passkeyShown{k.Name, k.Created, base64.RawURLEncoding.EncodeToString(k.ID)}
+			shown[i] = passkeyView{k.Name, k.Created, base64.RawURLEncoding.EncodeToString(k.ID)}
 		}
 		const none = "there are no passkeys: who has signed in makes one on /agent/passkeys"
-		return printList(s, c.JSON, shown, none, []string{"PASSKEY", "MADE", "ID"}, func(k *passkeyShown) []string {
+		return printList(s, c.JSON, shown, none, []string{"PASSKEY", "MADE", "ID"}, func(k *passkeyView) []string {
 			return []string{k.Name, s.minute(time.UnixMilli(k.Created)), k.ID}
 		})
 	})
 }
 
-// passkeyShown is a passkey as it is listed.
-type passkeyShown struct {
+// passkeyView is a passkey as it is listed.
+type passkeyView struct {
 	Name    string `json:"name"`
 	Created int64  `json:"created"` // ms
 	ID      string `json:"id"`

@@ -23,7 +23,7 @@ func TestReadable(t *testing.T) {
 		{"a journal that stopped", readOnly{reads: true}, journal.ErrStopped, true},
 		{"a read-only disk", readOnly{reads: true}, &fs.PathError{Op: "open", Path: "LOCK", Err: syscall.EROFS}, true},
 		{"another user's folder", readOnly{reads: true}, &fs.PathError{Op: "open", Path: "LOCK", Err: syscall.EACCES}, true},
-		{"another process", readOnly{reads: true}, &journal.HeldError{By: "process 1"}, true},
+		{"another process", readOnly{reads: true}, &journal.LockError{By: "process 1"}, true},
 		{"a command that writes", readOnly{}, journal.ErrFull, false},
 		{"with the flag", readOnly{reads: true, ReadOnly: true}, fs.ErrPermission, false},
 		{"another error", readOnly{reads: true}, errors.New("other"), false},

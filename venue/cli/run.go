@@ -23,7 +23,7 @@ func (c *runCmd) Run(ctx context.Context, s *streams) error {
 		return misusef("the message is one argument: put it in quotes, for example usher run %s %q", c.Agent, strings.Join(append([]string{c.Message}, c.More...), " "))
 	}
 	if c.Message == "-" {
-		raw, err := s.piped(ctx, "message")
+		raw, err := s.readPipe(ctx, "message")
 		if err != nil {
 			return err
 		}
@@ -47,24 +47,24 @@ func (c *runCmd) Run(ctx context.Context, s *streams) error {
 		}
 		err := v.show(agent.ChatIn(ctx, c.Session, c.Message), c.JSON)
 		c.noteWaits(s, err)
-		return interrupted(ctx, c.explain(agent, err))
+		return interruptionOf(ctx, c.explain(agent, err))
 	})
 }
 
-// piped reads standard input to its end, or until ctx ends.
-func (s *streams) piped(ctx context.Context, what string) ([]byte, error) {
+// readPipe reads standard input to its end, or until ctx ends.
+func (s *streams) readPipe(ctx context.Context, what string) ([]byte, error) {
 	in, done := cancellable(ctx, s.in)
 	defer done()
 	raw, err := io.ReadAll(in)
 	if err != nil {
-		return nil, interrupted(ctx, fmt.Errorf("read %s: %w", what, err))
+		return nil, interruptionOf(ctx, fmt.Errorf("read %s: %w", what, err))
 	}
 	return raw, nil
 }
 
-// interrupted is err, or that a person or a signal ended the command where err
+// interruptionOf is err, or that a person or a signal ended the command where err
 // comes of that.
-func interrupted(ctx context.Context, err error) error {
+func interruptionOf(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil {
 		return errInterrupted
 	}

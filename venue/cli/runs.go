@@ -131,7 +131,7 @@ func (c *runsShowCmd) show(ctx context.Context, s *streams, u *venue.User, r *ru
 	if err != nil {
 		return err
 	}
-	cut, err := u.Interrupted(ctx, r.ID)
+	cut, err := u.Interruption(ctx, r.ID)
 	if err != nil {
 		return err
 	}
@@ -154,13 +154,13 @@ func (c *runsShowCmd) show(ctx context.Context, s *streams, u *venue.User, r *ru
 		{"for", strings.Join(r.Via, ", ")},
 		{"started by", r.Caller},
 		{"part of", r.Parent},
-		{"schedule", s.firedBy(r)},
+		{"schedule", s.scheduleOf(r)},
 		{"began", s.minute(time.UnixMilli(r.Created))},
 		{"last change", s.minute(time.UnixMilli(r.Updated))},
 		{"error", r.Error},
 		{"not finished", interrupted},
 	}
-	rows = filled(rows)
+	rows = fullRows(rows)
 	for i := range r.Steps {
 		rows = append(rows, []string{fmt.Sprintf("step %d", r.Steps[i].N), stepLine(&r.Steps[i])})
 	}
@@ -191,8 +191,8 @@ func stepLine(st *runtime.Step) string {
 	return line
 }
 
-// firedBy is the schedule that a run is of, and for which of its times.
-func (s *streams) firedBy(r *runs.Record) string {
+// scheduleOf is the schedule that a run is of, and for which of its times.
+func (s *streams) scheduleOf(r *runs.Record) string {
 	if r.Fired == nil {
 		return ""
 	}
@@ -225,7 +225,7 @@ func (c *runsFollowCmd) Run(ctx context.Context, s *streams) error {
 				page.entry(e)
 			}
 			if err != nil {
-				return interrupted(ctx, err)
+				return interruptionOf(ctx, err)
 			}
 		}
 		return nil
@@ -237,7 +237,7 @@ type runsStopCmd struct{ onRun }
 func (c *runsStopCmd) Run(ctx context.Context, s *streams) error {
 	return c.withRun(ctx, s, func(u *venue.User, r *runs.Record) error {
 		if r.Over() {
-			return &runs.EndedError{ID: r.ID, Status: r.Status}
+			return &runs.OverError{ID: r.ID, Status: r.Status}
 		}
 		if err := u.Stop(ctx, r.ID); err != nil {
 			return err
@@ -258,13 +258,13 @@ func (s *streams) openCall(c *runs.OpenCall) []string {
 	}
 	text := s.paint.line(c.ID+": "+cmp.Or(c.Operation, c.Name)+" "+brief(c.Arguments), 200)
 	if c.Said != nil {
-		text += "; " + s.said(c.Said)
+		text += "; " + s.outcomeLine(c.Said)
 	}
 	return []string{label, text}
 }
 
-// said is what a person said of a call, as one line.
-func (s *streams) said(ev *runtime.OutcomeSaid) string {
+// outcomeLine is what a person said of a call, as one line.
+func (s *streams) outcomeLine(ev *runtime.OutcomeNote) string {
 	text := "the owner said of " + ev.CallID + " (" + cmp.Or(ev.Operation, ev.Name) + ") that it " + ev.Outcome
 	if ev.Note != "" {
 		text += ": " + ev.Note
@@ -290,7 +290,7 @@ type runsOutcomeCmd struct {
 
 func (c *runsOutcomeCmd) Run(ctx context.Context, s *streams) error {
 	return c.withRun(ctx, s, func(u *venue.User, r *runs.Record) error {
-		said, err := ask[grid.Said](ctx, u, "grid:jobOutcome", grid.Outcome{ID: r.ID, Call: c.Call, Outcome: c.Outcome, Note: c.Note})
+		said, err := ask[grid.OutcomeResult](ctx, u, "grid:jobOutcome", grid.Outcome{ID: r.ID, Call: c.Call, Outcome: c.Outcome, Note: c.Note})
 		if err != nil {
 			return err
 		}

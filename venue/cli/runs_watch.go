@@ -25,15 +25,15 @@ func (c *runsWatchCmd) Help() string {
 // Run shows runs until the person leaves.
 func (c *runsWatchCmd) Run(ctx context.Context, s *streams) error {
 	return c.withVenue(ctx, s, func(v *venue.Venue, u *venue.User) error {
-		if s.kept() == nil {
+		if s.upVenue() == nil {
 			return errors.New("nothing executes here on its own: usher up, or usher serve, keeps a venue running")
 		}
-		w := &runsWatch{streams: s, user: u, json: c.JSON, came: make(chan happening), known: make(map[string]bool)}
+		w := &runsWatch{streams: s, user: u, json: c.JSON, came: make(chan runEvent), known: make(map[string]bool)}
 		ctx, cancel := context.WithCancel(ctx)
 		defer w.following.Wait()
 		defer cancel()
 		if err := w.begin(ctx, v); err != nil {
-			return interrupted(ctx, err)
+			return interruptionOf(ctx, err)
 		}
 		if w.json || !s.paint.live() {
 			s.note("what executes is shown as it happens; Ctrl-C leaves")
@@ -47,15 +47,15 @@ type runsWatch struct {
 	*streams
 	user      *venue.User
 	json      bool
-	came      chan happening
+	came      chan runEvent
 	following sync.WaitGroup
 	known     map[string]bool // runs that are followed, or were, or had ended before
 	lines     []*runLine      // of the terminal, in the order of their beginning
 	drawn     int             // how many stand there
 }
 
-// happening is an event of a run, or its end.
-type happening struct {
+// runEvent is an event of a run, or its end.
+type runEvent struct {
 	run   runs.Record
 	entry runtime.Entry
 	over  bool
@@ -79,7 +79,7 @@ type runLine struct {
 
 // begin takes in what executes now, and leaves out what has ended.
 func (w *runsWatch) begin(ctx context.Context, v *venue.Venue) error {
-	fresh, err := w.begun(ctx)
+	fresh, err := w.newRuns(ctx)
 	if err != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func (w *runsWatch) begin(ctx context.Context, v *venue.Venue) error {
 		w.known[fresh[i].ID] = fresh[i].Over()
 	}
 	var now []runs.Record
-	for _, r := range v.Executing() {
+	for _, r := range v.LiveRuns() {
 		if rec, err := w.user.Run(ctx, r.ID()); err == nil { // else it is another user's
 			now = append(now, rec)
 		}
@@ -116,9 +116,9 @@ func (w *runsWatch) watch(ctx context.Context) error {
 				return err
 			}
 		case <-again.C:
-			fresh, err := w.begun(ctx)
+			fresh, err := w.newRuns(ctx)
 			if err != nil {
-				return interrupted(ctx, err)
+				return interruptionOf(ctx, err)
 			}
 			for i := range fresh {
 				w.follow(ctx, fresh[i])
@@ -130,9 +130,9 @@ func (w *runsWatch) watch(ctx context.Context) error {
 // lateListing is how long after it has begun a run may come to be listed.
 const lateListing = time.Minute
 
-// begun are the runs that have begun lately and are not known, also those that have
+// newRuns are the runs that have begun lately and are not known, also those that have
 // ended.
-func (w *runsWatch) begun(ctx context.Context) (fresh []runs.Record, err error) {
+func (w *runsWatch) newRuns(ctx context.Context) (fresh []runs.Record, err error) {
 	const page = 50
 	since := time.Now().Add(-lateListing).UnixMilli()
 	for before := ""; ; {
@@ -167,7 +167,7 @@ func (w *runsWatch) follow(ctx context.Context, run runs.Record) {
 	if run.Session == "" && !w.json && !w.paint.live() { // else its first event says so
 		fmt.Fprintln(w.out, w.text(&run, "began"))
 	}
-	tell := func(h happening) bool {
+	tell := func(h runEvent) bool {
 		select {
 		case w.came <- h:
 			return true
@@ -178,14 +178,14 @@ func (w *runsWatch) follow(ctx context.Context, run runs.Record) {
 	w.following.Go(func() {
 		for after := uint64(0); ; {
 			for e, err := range w.user.Events(ctx, run.ID, after) {
-				if err != nil || !tell(happening{run: run, entry: e}) {
+				if err != nil || !tell(runEvent{run: run, entry: e}) {
 					break
 				}
 				after = max(after, e.Seq)
 			}
 			now, err := w.user.Run(ctx, run.ID)
 			if err != nil || now.Over() {
-				tell(happening{run: now, over: true, err: err})
+				tell(runEvent{run: now, over: true, err: err})
 				return
 			}
 			if pause.For(ctx, lookAgain) != nil { // it rests
@@ -196,7 +196,7 @@ func (w *runsWatch) follow(ctx context.Context, run runs.Record) {
 }
 
 // take notes what has happened, and prints it where nothing is drawn over.
-func (w *runsWatch) take(h happening) error {
+func (w *runsWatch) take(h runEvent) error {
 	switch {
 	case h.err != nil:
 		return h.err
@@ -219,7 +219,7 @@ func (w *runsWatch) take(h happening) error {
 	case w.json:
 		return w.printLine(h.entry)
 	}
-	text := w.happened(h.entry.Event)
+	text := w.eventLine(h.entry.Event)
 	if text == "" {
 		return nil
 	}
@@ -244,18 +244,18 @@ func (w *runsWatch) text(r *runs.Record, what string) string {
 	return w.paint.line(r.ID+"  "+r.Kind+"  "+subject(r)+"  "+what, width)
 }
 
-// happened is an event in a few words; empty where it says nothing new.
-func (w *runsWatch) happened(ev runtime.Event) string {
+// eventLine is an event in a few words; empty where it says nothing new.
+func (w *runsWatch) eventLine(ev runtime.Event) string {
 	switch ev := ev.(type) {
-	case runtime.TurnStarted:
+	case runtime.TurnStart:
 		return "began: " + ev.Text
-	case runtime.ToolStarted:
+	case runtime.ToolStart:
 		return "calls " + ev.Call.Name + " " + brief(ev.Call.Arguments)
-	case runtime.ToolFinished:
+	case runtime.ToolEnd:
 		return cmp.Or(ev.Operation, ev.Name) + " " + ev.Outcome
 	case runtime.Step:
 		return fmt.Sprintf("step %d: %s", ev.N, stepLine(&ev))
-	case runtime.Answered:
+	case runtime.ModelAnswer:
 		return "answered"
 	}
 	return ""

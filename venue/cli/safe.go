@@ -29,7 +29,7 @@ func visible(r rune) rune {
 	return r
 }
 
-func sanitised(s string) string { return strings.Map(visible, s) }
+func sanitise(s string) string { return strings.Map(visible, s) }
 
 // safe returns text that is not ours as a terminal may show it, and unchanged
 // where it does not go to one.
@@ -37,7 +37,7 @@ func (p paint) safe(s string) string {
 	if p.tty == nil {
 		return s
 	}
-	return sanitised(s)
+	return sanitise(s)
 }
 
 // safeJSON is [paint.safe] for JSON, which stays the JSON that it is.

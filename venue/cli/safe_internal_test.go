@@ -22,7 +22,7 @@ func TestSafe(t *testing.T) {
 		{"delete", "a\x7f", "a␡"},
 		{"not UTF-8", "a\xff\xfeb\xe2\x80", "a\ufffd\ufffdb\ufffd\ufffd"},
 	} {
-		if got := sanitised(c.in); got != c.want {
+		if got := sanitise(c.in); got != c.want {
 			t.Errorf("%s: sanitised(%q) = %q, want %q", c.name, c.in, got, c.want)
 		}
 		if got := (paint{}).safe(c.in); got != c.in {
@@ -60,7 +60,7 @@ func FuzzSafe(f *testing.F) {
 	f.Add("é\u202e\x9b\r\n\xe2\x80\xae\xc2\x9b")
 	f.Add("\xe2\x80")
 	f.Fuzz(func(t *testing.T, text string) {
-		got := sanitised(text)
+		got := sanitise(text)
 		if !utf8.ValidString(got) {
 			t.Fatalf("%q is not UTF-8", got)
 		}

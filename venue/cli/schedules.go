@@ -36,7 +36,7 @@ func (c *schedulesListCmd) Run(ctx context.Context, s *streams) error {
 		}
 		header := []string{"SCHEDULE", "NEXT", "WHAT", "BY", "LAST", "MISSED"}
 		err = printList(s, c.JSON, list, "there are no schedules; usher schedules add makes one", header, func(e *scheduler.Event) []string {
-			return []string{e.Handle, s.next(e), s.paint.line(e.Op+" "+brief(string(e.Input)), 60), by(e), s.lastOf(e), s.missedOf(e)}
+			return []string{e.Handle, s.next(e), s.paint.line(e.Op+" "+brief(string(e.Input)), 60), by(e), s.lastOf(e), s.missesOf(e)}
 		})
 		if err != nil || c.JSON || c.Done || len(list) == 0 {
 			return err
@@ -89,8 +89,8 @@ func (s *streams) lastOf(e *scheduler.Event) string {
 	return s.paint.line(text, 100)
 }
 
-// missedOf says how many times passed without a firing of their own.
-func (s *streams) missedOf(e *scheduler.Event) string {
+// missesOf says how many times passed without a firing of their own.
+func (s *streams) missesOf(e *scheduler.Event) string {
 	switch {
 	case e.Missed == 0:
 		return "-"
@@ -102,7 +102,7 @@ func (s *streams) missedOf(e *scheduler.Event) string {
 
 // noteUp says what fires schedules, where nothing does.
 func (f *fromConfig) noteUp(s *streams) {
-	if s.kept() == nil {
+	if s.upVenue() == nil {
 		s.note("They fire while the venue is up: " + f.command("up"))
 	}
 }
@@ -131,8 +131,8 @@ func (c *schedulesAddCmd) Run(ctx context.Context, s *streams) error {
 	in := scheduler.Schedule{
 		Operation: c.Operation, Input: input, Name: c.Name, Cron: c.Cron, Zone: c.Zone, Missed: c.Missed, Agent: c.Agent, Note: c.Note, Overwrite: c.Overwrite,
 	}
-	in.At, in.After = quoted(c.At), quoted(c.After)
-	return withAnswer(ctx, s, &c.onVenue, "scheduler:schedule", in, func(made scheduler.Scheduled) error {
+	in.At, in.After = quote(c.At), quote(c.After)
+	return withAnswer(ctx, s, &c.onVenue, "scheduler:schedule", in, func(made scheduler.ScheduleResult) error {
 		if err := s.answer(c.JSON, made, s.paint.safe(made.Handle)+" fires next at "+s.minute(time.UnixMilli(made.Time))+"\n"); err != nil || c.JSON {
 			return err
 		}
@@ -141,8 +141,8 @@ func (c *schedulesAddCmd) Run(ctx context.Context, s *streams) error {
 	})
 }
 
-// quoted is a text as JSON, or nothing.
-func quoted(text string) json.RawMessage {
+// quote returns a text as JSON, or nothing.
+func quote(text string) json.RawMessage {
 	if text == "" {
 		return nil
 	}
@@ -159,7 +159,7 @@ type onSchedule struct {
 // act runs an operation on the schedule, and prints what came of it.
 func act[Out any](ctx context.Context, s *streams, c *onSchedule, operation string, text func(Out) string, then func(*venue.Venue, *venue.User, Out) error) error {
 	return c.withVenue(ctx, s, func(v *venue.Venue, u *venue.User) error {
-		out, err := ask[Out](ctx, u, operation, scheduler.Named{Handle: c.Schedule})
+		out, err := ask[Out](ctx, u, operation, scheduler.Ref{Handle: c.Schedule})
 		if fault.Of(err) == fault.NotFound {
 			list, listErr := schedules(ctx, u, false)
 			if listErr != nil {
@@ -181,22 +181,24 @@ type schedulesRemoveCmd struct{ onSchedule }
 
 func (c *schedulesRemoveCmd) Run(ctx context.Context, s *streams) error {
 	c.ends = "schedule " + c.Schedule
-	return act(ctx, s, &c.onSchedule, "scheduler:cancel", func(scheduler.Cancelled) string { return "is removed" }, nil)
+	return act(ctx, s, &c.onSchedule, "scheduler:cancel", func(scheduler.CancelResult) string { return "is removed" }, nil)
 }
 
 type schedulesTriggerCmd struct{ onSchedule }
 
 func (c *schedulesTriggerCmd) Run(ctx context.Context, s *streams) error {
-	return act(ctx, s, &c.onSchedule, "scheduler:trigger", func(t scheduler.Triggered) string { return "fires as job " + t.Job },
-		func(v *venue.Venue, u *venue.User, t scheduler.Triggered) error { return s.fired(ctx, v, u, t.Job) })
+	return act(ctx, s, &c.onSchedule, "scheduler:trigger", func(t scheduler.TriggerResult) string { return "fires as job " + t.Job },
+		func(v *venue.Venue, u *venue.User, t scheduler.TriggerResult) error {
+			return s.tellJob(ctx, v, u, t.Job)
+		})
 }
 
-// fired tells what became of a job that this command's own venue does: it may have ended already.
-func (s *streams) fired(ctx context.Context, v *venue.Venue, u *venue.User, job string) error {
-	if s.kept() != nil {
+// tellJob tells what became of a job that this command's own venue does: it may have ended already.
+func (s *streams) tellJob(ctx context.Context, v *venue.Venue, u *venue.User, job string) error {
+	if s.upVenue() != nil {
 		return nil
 	}
-	for _, r := range v.Executing() {
+	for _, r := range v.LiveRuns() {
 		if r.ID() == job {
 			return s.await(ctx, r)
 		}

@@ -33,8 +33,8 @@ type serveCmd struct {
 // defaultListen is where a venue listens that nobody tells where.
 const defaultListen = "127.0.0.1:7475"
 
-// asked is how to serve, by the flags, and by the configuration where they say nothing.
-func (c *serveCmd) asked(conf *config.Config) (config.Server, error) {
+// settings is how to serve, by the flags, and by the configuration where they say nothing.
+func (c *serveCmd) settings(conf *config.Config) (config.Server, error) {
 	at := conf.Server
 	at.Listen = cmp.Or(c.Listen, at.Listen, defaultListen)
 	at.Metrics = cmp.Or(c.Metrics, at.Metrics)
@@ -61,8 +61,8 @@ func (c *serveCmd) asked(conf *config.Config) (config.Server, error) {
 	return at, nil
 }
 
-// served is what the command prints as JSON once the venue is on its port.
-type served struct {
+// serveResult is what the command prints as JSON once the venue is on its port.
+type serveResult struct {
 	up
 	URL   string `json:"url"`
 	DID   string `json:"did"`             // of the venue: the audience of tokens
@@ -89,7 +89,7 @@ type port struct {
 
 // port takes the addresses and files that serving needs.
 func (c *serveCmd) port(ctx context.Context, s *streams, conf *config.Config) (*port, error) {
-	at, err := c.asked(conf)
+	at, err := c.settings(conf)
 	if err != nil {
 		return nil, err
 	}
@@ -161,7 +161,7 @@ func (p *port) close() {
 }
 
 // begin takes what is left to take, and makes the server.
-func (p *port) begin(ctx context.Context, s *streams, k *kept) (err error) {
+func (p *port) begin(ctx context.Context, s *streams, k *upVenue) (err error) {
 	if err := p.take(ctx, s, true); err != nil {
 		return err
 	}
@@ -184,12 +184,12 @@ func (p *port) serve(ctx context.Context) error {
 }
 
 // tell says where the venue is, with a token for a user who has none.
-func (p *port) tell(ctx context.Context, s *streams, k *kept) error {
-	out := served{up: up{k.dir, k.file, os.Getpid()}, URL: address(p.main, &p.at), DID: k.venue.DID().String()}
+func (p *port) tell(ctx context.Context, s *streams, k *upVenue) error {
+	out := serveResult{up: up{k.dir, k.file, os.Getpid()}, URL: address(p.main, &p.at), DID: k.venue.DID().String()}
 	list, err := ask[tokens.Listing](ctx, k.user, "token:list", tokens.Query{})
 	if err == nil && len(list.Tokens) == 0 {
-		var made tokens.Created
-		made, err = ask[tokens.Created](ctx, k.user, "token:create", tokens.New{Name: firstToken})
+		var made tokens.CreateResult
+		made, err = ask[tokens.CreateResult](ctx, k.user, "token:create", tokens.New{Name: firstToken})
 		out.Token = made.Secret
 	}
 	if err != nil {
@@ -226,7 +226,7 @@ func address(l net.Listener, at *config.Server) string {
 }
 
 // greeting says where the venue is, and how to call it.
-func (s *streams) greeting(out *served) error {
+func (s *streams) greeting(out *serveResult) error {
 	token := out.Token
 	if token != "" {
 		s.note("The token is you, holds for 24 hours, and is not told again: usher token makes, lists and revokes them.")

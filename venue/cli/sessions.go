@@ -56,10 +56,10 @@ func (c *sessionsShowCmd) Run(ctx context.Context, s *streams) error {
 				return err
 			}
 		}
-		if _, ended := entries[len(entries)-1].Event.(runtime.TurnFinished); ended {
+		if _, ended := entries[len(entries)-1].Event.(runtime.TurnEnd); ended {
 			return nil
 		}
-		cut, err := agent.Interrupted(ctx, c.Session)
+		cut, err := agent.Interruption(ctx, c.Session)
 		if err == nil && cut != nil {
 			page.note("not finished: " + cut.Error)
 		}
@@ -73,7 +73,7 @@ func (s *streams) noteCut(ctx context.Context, agent *venue.Agent, session strin
 	if session == "" {
 		return nil
 	}
-	cut, err := agent.Interrupted(ctx, session)
+	cut, err := agent.Interruption(ctx, session)
 	if err == nil && cut != nil {
 		s.warn("the last turn of session " + session + " is not finished: " + cut.Error)
 	}

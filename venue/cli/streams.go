@@ -114,11 +114,11 @@ func (s *streams) output(name string, mode fs.FileMode, write func(io.Writer) er
 
 // fail tells an error and returns the exit status that it means.
 func (s *streams) fail(err error) int {
-	if c := s.program.client; c != nil && brokenStream(err) != "" { // which ends a process of its own without a word
-		c.broken = brokenStream(err)
+	if c := s.program.client; c != nil && deadStream(err) != "" { // which ends a process of its own without a word
+		c.broken = deadStream(err)
 		return ExitFailed
 	}
-	if k := s.kept(); k != nil && k.stopping.Load() && errors.Is(err, errInterrupted) {
+	if k := s.upVenue(); k != nil && k.stopping.Load() && errors.Is(err, errInterrupted) {
 		err = fmt.Errorf("%w: the venue was stopped", err)
 	}
 	if !errors.Is(err, errQuiet) {
@@ -133,7 +133,7 @@ func (s *streams) fail(err error) int {
 // tell prints an error, which may repeat what a model or a tool said: in a sentence, or for a
 // program as the line of JSON that models and callers of a port are told, see [tools.Explain].
 func (s *streams) tell(err error) {
-	err = s.advised(err)
+	err = s.advise(err)
 	if s.asJSON {
 		fmt.Fprintln(s.err, s.notes.safeJSON(string(tools.Explain(err))))
 		return
@@ -146,8 +146,8 @@ func (s *streams) warn(text string) {
 	fmt.Fprintf(s.err, "%s %s\n", s.notes.warn("note:"), s.notes.safe(text))
 }
 
-// done prints what a command did that is not its answer.
-func (s *streams) done(format string, args ...any) {
+// report prints what a command did that is not its answer.
+func (s *streams) report(format string, args ...any) {
 	fmt.Fprintf(s.err, "%s %s\n", s.notes.good("✓"), s.notes.safe(fmt.Sprintf(format, args...)))
 }
 
@@ -224,7 +224,7 @@ func (s *streams) columns(rows [][]string) string {
 			row[i] = s.paint.safe(inCell.Replace(cell))
 		}
 	}
-	return aligned(rows)
+	return align(rows)
 }
 
 // progress returns what shows how far a long work is, in one line of a terminal, and what removes

@@ -41,8 +41,8 @@ func (s *streams) patience() time.Duration {
 // The exporters read the rest of their variables themselves. A collector that
 // takes nothing is worth a note at the end, and fails no command.
 func (s *streams) observe(ctx context.Context) (end func()) {
-	traces, metrics := s.exported("TRACES"), s.exported("METRICS")
-	if !traces && !metrics || s.kept() != nil { // which was opened with its own
+	traces, metrics := s.isExported("TRACES"), s.isExported("METRICS")
+	if !traces && !metrics || s.upVenue() != nil { // which was opened with its own
 		return func() {}
 	}
 	e := &export{wait: s.patience()}
@@ -52,7 +52,7 @@ func (s *streams) observe(ctx context.Context) (end func()) {
 		}
 	}
 	if err := s.checkExport(); err != nil {
-		e.lost(err)
+		e.keepError(err)
 		return end
 	}
 	res, err := resource.New(ctx,
@@ -60,16 +60,16 @@ func (s *streams) observe(ctx context.Context) (end func()) {
 		resource.WithAttributes(semconv.ServiceName("usher"), semconv.ServiceVersion(version())),
 		resource.WithFromEnv(), // wins over the above
 	)
-	e.lost(err)
+	e.keepError(err)
 	if traces {
 		to, err := otlptracehttp.New(ctx, otlptracehttp.WithRetry(retry))
-		e.lost(err)
+		e.keepError(err)
 		p := sdktrace.NewTracerProvider(sdktrace.WithResource(res), sdktrace.WithBatcher(spanExporter{to, e}))
 		s.telemetry.Tracer, e.stops = p, append(e.stops, p.Shutdown)
 	}
 	if metrics {
 		to, err := otlpmetrichttp.New(ctx, otlpmetrichttp.WithRetry(otlpmetrichttp.RetryConfig(retry)))
-		e.lost(err)
+		e.keepError(err)
 		p := sdkmetric.NewMeterProvider(sdkmetric.WithResource(res), sdkmetric.WithReader(sdkmetric.NewPeriodicReader(metricExporter{to, e})))
 		s.telemetry.Meter, e.stops = p, append(e.stops, p.Shutdown)
 	}
@@ -98,8 +98,8 @@ func (s *streams) checkExport() error {
 	return nil
 }
 
-// exported says whether the environment asks for a signal.
-func (s *streams) exported(signal string) bool {
+// isExported says whether the environment asks for a signal.
+func (s *streams) isExported(signal string) bool {
 	if strings.EqualFold(s.getenv("OTEL_SDK_DISABLED"), "true") {
 		return false
 	}
@@ -131,7 +131,7 @@ func (e *export) end(ctx context.Context) error {
 			if errors.Is(err, context.DeadlineExceeded) {
 				err = context.Cause(ctx)
 			}
-			e.lost(err)
+			e.keepError(err)
 		})
 	}
 	work.Wait()
@@ -140,8 +140,8 @@ func (e *export) end(ctx context.Context) error {
 	return e.first
 }
 
-// lost keeps the first error for the end.
-func (e *export) lost(err error) {
+// keepError keeps the first error for the end.
+func (e *export) keepError(err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.first == nil {
@@ -157,7 +157,7 @@ type spanExporter struct {
 }
 
 func (e spanExporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
-	e.lost(e.SpanExporter.ExportSpans(ctx, spans))
+	e.keepError(e.SpanExporter.ExportSpans(ctx, spans))
 	return nil
 }
 
@@ -167,6 +167,6 @@ type metricExporter struct {
 }
 
 func (e metricExporter) Export(ctx context.Context, data *metricdata.ResourceMetrics) error {
-	e.lost(e.Exporter.Export(ctx, data))
+	e.keepError(e.Exporter.Export(ctx, data))
 	return nil
 }

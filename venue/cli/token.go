@@ -21,7 +21,7 @@ type tokenCreateCmd struct {
 }
 
 func (c *tokenCreateCmd) Run(ctx context.Context, s *streams) error {
-	return answer(ctx, s, &c.onVenue, "token:create", tokens.New{Name: c.Name, For: c.For}, func(made tokens.Created) error {
+	return answer(ctx, s, &c.onVenue, "token:create", tokens.New{Name: c.Name, For: c.For}, func(made tokens.CreateResult) error {
 		if err := s.print(made.Secret + "\n"); err != nil {
 			return err
 		}
@@ -57,9 +57,9 @@ type tokenRevokeCmd struct {
 }
 
 func (c *tokenRevokeCmd) Run(ctx context.Context, s *streams) error {
-	return withAnswer(ctx, s, &c.onVenue, "token:revoke", tokens.Named{Name: c.Name}, func(gone tokens.Revoked) error {
+	return withAnswer(ctx, s, &c.onVenue, "token:revoke", tokens.Ref{Name: c.Name}, func(gone tokens.RevokeResult) error {
 		if !gone.Revoked {
-			return missing(fmt.Sprintf("there is no token %s: %s shows which there are", c.Name, c.command("token list")))
+			return noSuchName(fmt.Sprintf("there is no token %s: %s shows which there are", c.Name, c.command("token list")))
 		}
 		return s.answer(c.JSON, gone, "revoked "+gone.Name+"\n")
 	})

@@ -48,8 +48,8 @@ func TestSpent(t *testing.T) {
 		{2, runtime.Usage{Output: 1, Cost: 12_500_000}, nil, "2 model calls · 0 in · 1 out · 12.50"},
 		{2, runtime.Usage{Output: 1, Cost: 3_000_000}, nil, "2 model calls · 0 in · 1 out · 3.00"},
 	} {
-		ev := runtime.TurnFinished{Calls: c.calls, Usage: c.usage, Caused: c.caused}
-		if got := spent(&ev); got != c.want {
+		ev := runtime.TurnEnd{Calls: c.calls, Usage: c.usage, Caused: c.caused}
+		if got := usageLine(&ev); got != c.want {
 			t.Errorf("spent(%+v) = %q, want %q", ev, got, c.want)
 		}
 	}
@@ -62,7 +62,7 @@ func TestAWrongCallIsShownAsItIs(t *testing.T) {
 		`{"error":"not_found","message":"nothing"}`:    "! covia:read w/x\n  nothing\n",
 	} {
 		var out bytes.Buffer
-		(&streams{err: &out}).tool(runtime.ToolFinished{Name: "covia:read", Outcome: runtime.ToolFailed, Result: result}, `{"pth":"w/x"}`)
+		(&streams{err: &out}).tool(runtime.ToolEnd{Name: "covia:read", Outcome: runtime.ToolFailed, Result: result}, `{"pth":"w/x"}`)
 		if out.String() != want {
 			t.Errorf("%s is shown as %q, want %q", result, out.String(), want)
 		}

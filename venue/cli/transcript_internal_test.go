@@ -10,7 +10,7 @@ import (
 )
 
 func TestTranscript(t *testing.T) {
-	answered := func(text, model string) runtime.Event { return runtime.Answered{Text: text, Model: model} }
+	answered := func(text, model string) runtime.Event { return runtime.ModelAnswer{Text: text, Model: model} }
 	for _, tc := range []struct {
 		name   string
 		events []runtime.Event
@@ -18,7 +18,7 @@ func TestTranscript(t *testing.T) {
 	}{
 		{"an answer that was rejected", []runtime.Event{
 			answered("five", ""),
-			runtime.OutputRejected{Reason: "it is no number", Try: 1, Tries: 3},
+			runtime.OutputRejection{Reason: "it is no number", Try: 1, Tries: 3},
 			answered("5", ""),
 		}, "five\n· the answer does not fit the output schema (try 1 of 3): it is no number\n5\n"},
 		{"one model", []runtime.Event{answered("a", "small"), answered("b", ""), answered("c", "small")}, "a\nb\nc\n"},

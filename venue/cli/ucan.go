@@ -44,7 +44,7 @@ func (c *ucanKeygenCmd) Run(_ context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
-	s.done("wrote %s, readable by you alone: whoever has it can sign as you, and nobody can make it again", c.Out)
+	s.report("wrote %s, readable by you alone: whoever has it can sign as you, and nobody can make it again", c.Out)
 	return s.printKey(key, c.Out, c.JSON)
 }
 
@@ -83,6 +83,6 @@ func (c *ucanIdentityCmd) Run(_ context.Context, s *streams) error {
 		return s.printJSON(map[string]any{"token": made.Text(), "issuer": made.Issuer, "audience": made.Audience, "expires": stamp(made.Expires())})
 	}
 	s.lines("", []string{made.Text()})
-	s.done("whoever has it is %s at %s until %s", short(made.Issuer.String()), short(made.Audience.String()), stamp(made.Expires()))
+	s.report("whoever has it is %s at %s until %s", short(made.Issuer.String()), short(made.Audience.String()), stamp(made.Expires()))
 	return nil
 }

@@ -17,7 +17,7 @@ import (
 
 type ucanDelegateCmd struct {
 	onVenue
-	granting
+	grantDraft
 	Key    string     `placeholder:"FILE" help:"Sign with this key, offline, instead of as the configuration's user."`
 	Proof  []string   `sep:"none" placeholder:"FILE|CID" help:"What the issuer holds it by: files of tokens, or the CID of one in the venue; repeat it for more."`
 	Owner  ucan.DID   `placeholder:"DID" help:"Whose namespace bare resources lie in (with --key; default: the key's own)."`
@@ -36,7 +36,7 @@ func (c *ucanDelegateCmd) Run(ctx context.Context, s *streams) error {
 	switch {
 	case c.Inline && c.Format != "jwt":
 		return misusef("--inline needs --format jwt: a native token carries no proofs")
-	case c.Key != "" && c.chosen():
+	case c.Key != "" && c.isChosen():
 		return errKeyOrVenue
 	case c.Key == "" && (!c.Owner.IsZero() || len(c.Root) > 0):
 		return misusef("--owner and --root go with --key: a venue knows both; write the resource as did:key:z6Mk…/w/shared")
@@ -70,8 +70,8 @@ func (f *fromConfig) unlessKey(file string) *fromConfig {
 // errKeyOrVenue is a misuse.
 var errKeyOrVenue = misusef("--key signs offline and -c in a venue: give one of them")
 
-// chosen reports whether a configuration or its data was named.
-func (f *fromConfig) chosen() bool { return f.Config != "usher.yaml" || f.Data != "" }
+// isChosen reports whether a configuration or its data was named.
+func (f *fromConfig) isChosen() bool { return f.Config != "usher.yaml" || f.Data != "" }
 
 func (c *ucanDelegateCmd) print(s *streams, made delegation.Tokens) error {
 	var text strings.Builder
@@ -86,7 +86,7 @@ func (c *ucanDelegateCmd) print(s *streams, made delegation.Tokens) error {
 		if err != nil {
 			return err
 		}
-		s.done("wrote %s", c.Out)
+		s.report("wrote %s", c.Out)
 	}
 	switch {
 	case c.JSON:
@@ -121,7 +121,7 @@ func (c *ucanDelegateCmd) offline(ctx context.Context, s *streams, d ucan.Delega
 	if c.Format == "jwt" {
 		d.Format = ucan.JWT
 	}
-	v, err := (&ucan.Verifier{Roots: trusting(c.Root), Limits: ucan.Limits{Proofs: maxQuery}}).Heed(ctx, proofs.Revocations, d.Tokens)
+	v, err := (&ucan.Verifier{Roots: trustRoots(c.Root), Limits: ucan.Limits{Proofs: maxQuery}}).Heed(ctx, proofs.Revocations, d.Tokens)
 	if err != nil {
 		return nil, err
 	}

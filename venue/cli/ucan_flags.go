@@ -13,8 +13,8 @@ import (
 	"usher/ucan"
 )
 
-// granting is what a new token is to say.
-type granting struct {
+// grantDraft is what a new token is to say.
+type grantDraft struct {
 	Audience ucan.DID  `required:"" placeholder:"DID" help:"Who receives the authority."`
 	Cap      []capFlag `sep:"none" placeholder:"'ABILITY on RESOURCE'" help:"A capability, for example 'crud/read on w/shared'; repeat it for more."`
 	Caps     string    `placeholder:"JSON|@FILE" help:"Capabilities as a list of {with, can}."`
@@ -23,7 +23,7 @@ type granting struct {
 }
 
 // parse reads the flags together, as of now, with files from p; every error is a misuse.
-func (g *granting) parse(p place, now time.Time) (d ucan.Delegation, err error) {
+func (g *grantDraft) parse(p place, now time.Time) (d ucan.Delegation, err error) {
 	d.Audience = g.Audience
 	for _, c := range g.Cap {
 		d.Capabilities = append(d.Capabilities, c.Capability)
@@ -115,7 +115,7 @@ func (f *timeFlag) clock() func() time.Time {
 	return func() time.Time { return f.Time }
 }
 
-// trusting lets each of some issuers begin a chain in anybody's namespace.
-func trusting(roots []ucan.DID) func(owner, issuer ucan.DID) bool {
+// trustRoots lets each of some issuers begin a chain in anybody's namespace.
+func trustRoots(roots []ucan.DID) func(owner, issuer ucan.DID) bool {
 	return func(_, issuer ucan.DID) bool { return slices.Contains(roots, issuer) }
 }

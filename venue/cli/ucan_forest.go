@@ -15,7 +15,7 @@ import (
 // node is a token as it stands among others. Everything here is for showing:
 // whether it grants anything is for [ucan.Verifier] to say.
 type node struct {
-	inspected
+	tokenInspection
 	link     *ucan.Link
 	owner    ucan.DID          // whose namespace its bare resources mean; zero where nobody can be told
 	held     []caps.Capability // spelt with the owners of their resources
@@ -87,10 +87,10 @@ func (f *forest) add(l *ucan.Link, source string) {
 	if f.byCID[l.CID] != nil {
 		return
 	}
-	n := &node{link: l, inspected: inspected{
+	n := &node{link: l, tokenInspection: tokenInspection{
 		CID: l.CID, Source: source, Format: l.Format, Issuer: l.Issuer, Audience: l.Audience, Subject: l.Subject,
 		Root:   l.Format == ucan.JWT && len(l.Proofs) == 0 || l.Format == ucan.Native && l.Subject == l.Issuer,
-		Proofs: append([]ucan.CID{}, l.Proofs...), Capabilities: []inspectedBy{}, NotBefore: l.NotBefore(), Expires: l.Expires(),
+		Proofs: append([]ucan.CID{}, l.Proofs...), Capabilities: []capInspection{}, NotBefore: l.NotBefore(), Expires: l.Expires(),
 		Signature: "valid", Warnings: []string{},
 	}}
 	f.byCID[l.CID] = n
@@ -157,7 +157,7 @@ const maxHeld = 64
 func (n *node) hold() {
 	for _, c := range n.link.Capabilities() {
 		if !n.link.Passes() {
-			n.held = slices.AppendSeq(n.held, caps.Of(c).SeenBy("", n.owner.String()).All())
+			n.held = slices.AppendSeq(n.held, caps.Of(c).AsSeenBy("", n.owner.String()).All())
 			continue
 		}
 		for _, p := range n.parents {
@@ -202,7 +202,7 @@ func (n *node) judge(ctx context.Context, v *ucan.Verifier) {
 		if by := c.Resource().DID(); n.Root && by != n.Issuer.String() {
 			say(&n.Notes, "begins a chain for %s, so it counts where %s may speak for them (usher ucan verify --root)", by, n.Issuer)
 		}
-		n.Capabilities = append(n.Capabilities, inspectedBy{c.With(), c.Can(), n.narrowing(c)})
+		n.Capabilities = append(n.Capabilities, capInspection{c.With(), c.Can(), n.lessThan(c)})
 	}
 }
 
@@ -226,8 +226,8 @@ func (n *node) above(of *node, list []*ucan.Link, levels int) []*ucan.Link {
 	return list
 }
 
-// narrowing says what a capability has become less than; "" where nothing gives it.
-func (n *node) narrowing(c caps.Capability) string {
+// lessThan says what a capability has become less than; "" where nothing gives it.
+func (n *node) lessThan(c caps.Capability) string {
 	for _, p := range n.parents {
 		for _, from := range p.held {
 			switch {

@@ -54,12 +54,12 @@ func (c *ucanInspectCmd) Run(ctx context.Context, s *streams) error {
 
 // inspection is the JSON form of a forest.
 type inspection struct {
-	Tokens      []inspected  `json:"tokens"` // proofs before what was made from them
-	Revocations []takenBack  `json:"revocations,omitempty"`
-	Invalid     []unreadable `json:"invalid"` // what is neither
+	Tokens      []tokenInspection `json:"tokens"` // proofs before what was made from them
+	Revocations []revokeView      `json:"revocations,omitempty"`
+	Invalid     []unreadable      `json:"invalid"` // what is neither
 }
 
-type takenBack struct {
+type revokeView struct {
 	CID    ucan.CID `json:"cid"`
 	Issuer ucan.DID `json:"issuer"`
 	Source string   `json:"source"`
@@ -70,42 +70,42 @@ type unreadable struct {
 	Reason string `json:"reason"`
 }
 
-type inspected struct {
-	CID          ucan.CID      `json:"cid"`
-	Source       string        `json:"source"`
-	Format       ucan.Format   `json:"format"`
-	Issuer       ucan.DID      `json:"issuer"`
-	Audience     ucan.DID      `json:"audience"`
-	Subject      ucan.DID      `json:"subject,omitzero"`
-	Root         bool          `json:"root"`
-	Proofs       []ucan.CID    `json:"proofs"` // named by it, or found among the tokens
-	Capabilities []inspectedBy `json:"capabilities"`
-	Policy       ucan.Policy   `json:"policy,omitempty"` // what it says beyond the resource of these
-	NotBefore    time.Time     `json:"notBefore,omitzero"`
-	Expires      time.Time     `json:"expires,omitzero"` // left out for never
-	Signature    string        `json:"signature"`        // "valid" or "invalid"
-	Notes        []string      `json:"notes,omitempty"`
-	Warnings     []string      `json:"warnings"`
+type tokenInspection struct {
+	CID          ucan.CID        `json:"cid"`
+	Source       string          `json:"source"`
+	Format       ucan.Format     `json:"format"`
+	Issuer       ucan.DID        `json:"issuer"`
+	Audience     ucan.DID        `json:"audience"`
+	Subject      ucan.DID        `json:"subject,omitzero"`
+	Root         bool            `json:"root"`
+	Proofs       []ucan.CID      `json:"proofs"` // named by it, or found among the tokens
+	Capabilities []capInspection `json:"capabilities"`
+	Policy       ucan.Policy     `json:"policy,omitempty"` // what it says beyond the resource of these
+	NotBefore    time.Time       `json:"notBefore,omitzero"`
+	Expires      time.Time       `json:"expires,omitzero"` // left out for never
+	Signature    string          `json:"signature"`        // "valid" or "invalid"
+	Notes        []string        `json:"notes,omitempty"`
+	Warnings     []string        `json:"warnings"`
 }
 
-// inspectedBy is a capability, and what it narrows.
-type inspectedBy struct {
+// capInspection is a capability, and what it narrows.
+type capInspection struct {
 	With    string       `json:"with"`
 	Can     caps.Ability `json:"can"`
 	Narrows string       `json:"narrows,omitempty"`
 }
 
-func (by inspectedBy) String() string {
+func (by capInspection) String() string {
 	return shorten(string(by.Can) + " on " + cmp.Or(by.With, "(any)"))
 }
 
 func (f *forest) report() inspection {
-	out := inspection{Tokens: []inspected{}, Invalid: []unreadable{}}
+	out := inspection{Tokens: []tokenInspection{}, Invalid: []unreadable{}}
 	for _, n := range f.nodes {
-		out.Tokens = append(out.Tokens, n.inspected)
+		out.Tokens = append(out.Tokens, n.tokenInspection)
 	}
 	for _, t := range f.revoked {
-		out.Revocations = append(out.Revocations, takenBack{t.Revocation.Target, t.Revocation.Issuer, t.Source})
+		out.Revocations = append(out.Revocations, revokeView{t.Revocation.Target, t.Revocation.Issuer, t.Source})
 	}
 	for _, t := range f.bad {
 		out.Invalid = append(out.Invalid, unreadable{t.Source, t.Err.Error()})

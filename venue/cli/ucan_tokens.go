@@ -74,11 +74,11 @@ func (s *streams) readAll(name string) ([]byte, error) {
 	if err != nil {
 		return nil, misusef("read tokens: %w", err)
 	}
-	return data, bounded(name, data)
+	return data, checkSize(name, data)
 }
 
-// bounded says that what was read is more than tokens are.
-func bounded(name string, data []byte) error {
+// checkSize says that what was read is more than tokens are.
+func checkSize(name string, data []byte) error {
 	if len(data) > maxTokenFile {
 		return misusef("%s is larger than %d MiB: tokens are a few KiB each", name, maxTokenFile>>20)
 	}
@@ -136,5 +136,5 @@ func fetch(ctx context.Context, address string, by http.RoundTripper) ([]byte, e
 	if err != nil {
 		return nil, fmt.Errorf("fetch tokens from %s: %w", at.Host, err)
 	}
-	return data, bounded(at.Host, data)
+	return data, checkSize(at.Host, data)
 }

@@ -21,7 +21,7 @@ func (s *streams) lines(before string, texts []string) {
 
 type ucanIssueCmd struct {
 	onVenue
-	granting
+	grantDraft
 }
 
 func (c *ucanIssueCmd) Run(ctx context.Context, s *streams) error {
@@ -31,9 +31,9 @@ func (c *ucanIssueCmd) Run(ctx context.Context, s *streams) error {
 	}
 	s.noteAbilities(caps.Of(d.Capabilities...))
 	input := map[string]any{"audience": d.Audience, "attenuations": d.Capabilities, "exp": d.Expires.Unix()}
-	return answer(ctx, s, &c.onVenue, "ucan:issue", input, func(made delegation.Issued) error {
+	return answer(ctx, s, &c.onVenue, "ucan:issue", input, func(made delegation.IssueResult) error {
 		s.lines("", []string{made.Token})
-		s.done("%s until %s, signed by the venue, %s", made.CID, made.Expires, made.Issuer)
+		s.report("%s until %s, signed by the venue, %s", made.CID, made.Expires, made.Issuer)
 		s.note("  take it back with usher ucan revoke " + made.CID)
 		return nil
 	})
@@ -59,7 +59,7 @@ func (c *ucanRevokeCmd) Run(ctx context.Context, s *streams) error {
 	if c.Key != "" {
 		return c.offline(s, c.CID.CID)
 	}
-	return answer(ctx, s, &c.onVenue, "ucan:revoke", map[string]any{"cid": c.CID}, func(out delegation.Revoked) error {
+	return answer(ctx, s, &c.onVenue, "ucan:revoke", map[string]any{"cid": c.CID}, func(out delegation.RevokeResult) error {
 		if !out.Revoked {
 			s.lines("recorded the revocation of ", []string{out.CID.String()})
 			s.note(out.Note)
@@ -75,7 +75,7 @@ func (c *ucanRevokeCmd) ofVenue() *fromConfig { return c.unlessKey(c.Key) }
 
 // offline signs the revocation, which counts wherever it is imported.
 func (c *ucanRevokeCmd) offline(s *streams, cid ucan.CID) error {
-	if c.chosen() {
+	if c.isChosen() {
 		return errKeyOrVenue
 	}
 	key, err := ucan.ReadKeyFile(c.Key)
@@ -113,7 +113,7 @@ func (c *ucanImportCmd) Run(ctx context.Context, s *streams) error {
 		texts[i] = items[i].Text
 	}
 	return c.withVenue(ctx, s, func(_ *venue.Venue, u *venue.User) error {
-		out, err := ask[delegation.Imported](ctx, u, "ucan:import", map[string]any{"tokens": texts})
+		out, err := ask[delegation.ImportResult](ctx, u, "ucan:import", map[string]any{"tokens": texts})
 		switch {
 		case err != nil:
 			return fmt.Errorf("import %s: %w", sourcesOf(c.Files...), err)
@@ -135,7 +135,7 @@ type ucanExportCmd struct {
 }
 
 func (c *ucanExportCmd) Run(ctx context.Context, s *streams) error {
-	return answer(ctx, s, &c.onVenue, "ucan:export", map[string]any{"cid": c.CID}, func(out delegation.Exported) error {
+	return answer(ctx, s, &c.onVenue, "ucan:export", map[string]any{"cid": c.CID}, func(out delegation.ExportResult) error {
 		s.lines("", out.Tokens)
 		return nil
 	})

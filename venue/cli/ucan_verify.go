@@ -40,7 +40,7 @@ func (c *ucanVerifyCmd) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
-	v := &ucan.Verifier{Now: c.At.clock(), Roots: trusting(c.Root), Limits: ucan.Limits{Proofs: maxQuery}}
+	v := &ucan.Verifier{Now: c.At.clock(), Roots: trustRoots(c.Root), Limits: ucan.Limits{Proofs: maxQuery}}
 	verdict := delegation.Judge(ctx, v, q, items)
 	for i, a := range verdict.Aside {
 		verdict.Aside[i].Reason = items[a.Token].Source + ": " + a.Reason

@@ -62,7 +62,7 @@ func (c *upCmd) run(ctx context.Context, s *streams, at func(*config.Config) (*p
 		return err
 	}
 	defer func() { err = errors.Join(err, v.Close()) }()
-	k := &kept{program: s.program, venue: v, user: u, log: slog.New(s.log()), errands: make(chan struct{}, maxErrands)}
+	k := &upVenue{program: s.program, venue: v, user: u, log: slog.New(s.log()), errands: make(chan struct{}, maxErrands)}
 	k.config.Store(conf)
 	var wrong [2]error
 	k.dir, wrong[0] = filepath.Abs(c.dir)
@@ -74,7 +74,7 @@ func (c *upCmd) run(ctx context.Context, s *streams, at func(*config.Config) (*p
 }
 
 // keep has the socket answered, the configuration watched and the port served, until ctx ends.
-func (c *upCmd) keep(ctx context.Context, s *streams, k *kept, p *port) error {
+func (c *upCmd) keep(ctx context.Context, s *streams, k *upVenue, p *port) error {
 	leaveTerminal()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -94,7 +94,7 @@ func (c *upCmd) keep(ctx context.Context, s *streams, k *kept, p *port) error {
 		})
 	}
 	work.Go(func() {
-		w := &watched{kept: k, from: &c.fromConfig, streams: s, seen: k.config.Load()}
+		w := &configWatch{kept: k, from: &c.fromConfig, streams: s, seen: k.config.Load()}
 		if err := config.Watch(ctx, c.Config, func() []string { return w.look(ctx) }); err != nil {
 			cancel(err)
 		}
@@ -132,11 +132,11 @@ func (c *upCmd) keep(ctx context.Context, s *streams, k *kept, p *port) error {
 }
 
 // greet says what is kept, and how to stop it.
-func (c *upCmd) greet(s *streams, k *kept) {
+func (c *upCmd) greet(s *streams, k *upVenue) {
 	conf := k.config.Load()
 	ids := names(conf.Agents, ofSpec)
-	s.done("%s is up, as %s says: %s", c.dir, c.Config, some(ids, "agent"))
-	if n := len(k.venue.Executing()); n > 0 {
+	s.report("%s is up, as %s says: %s", c.dir, c.Config, some(ids, "agent"))
+	if n := len(k.venue.LiveRuns()); n > 0 {
 		s.note(many(n, "run") + " that had not ended: usher runs watch shows what goes on.")
 	}
 	s.note("Other commands work with it meanwhile, and what changes in " + c.Config + " takes effect. Ctrl-C stops it.")

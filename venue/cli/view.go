@@ -26,7 +26,7 @@ type view struct {
 	unshown  strings.Builder // what the model has said and nobody has been shown
 	midLine  bool
 	answered bool // the model, at least once
-	final    *runtime.TurnFinished
+	final    *runtime.TurnEnd
 }
 
 func (s *streams) view() *view { return &view{streams: s, calls: make(map[string]runtime.ToolCall)} }
@@ -43,7 +43,7 @@ func (s *streams) onOut() *view {
 func (v *view) show(turn iter.Seq2[runtime.Event, error], asJSON bool) error {
 	v.live = true
 	for ev, err := range turn {
-		if began, ok := ev.(runtime.TurnStarted); ok {
+		if began, ok := ev.(runtime.TurnStart); ok {
 			v.session = began.Session
 			if v.announce != "" {
 				v.note(fmt.Sprintf(v.announce, v.session))
@@ -74,20 +74,20 @@ func (v *view) event(ev runtime.Event) error {
 	switch ev := ev.(type) {
 	case runtime.TextDelta:
 		return v.say(ev.Text)
-	case runtime.Answered:
+	case runtime.ModelAnswer:
 		v.answered = true
 		if len(ev.Calls) > 0 {
 			v.aside()
 		}
 		return v.endText()
-	case runtime.TurnFinished:
+	case runtime.TurnEnd:
 		v.final = &ev
-	case runtime.OutputRejected:
+	case runtime.OutputRejection:
 		v.aside()
 		v.line(ev)
-	case runtime.Compacted:
+	case runtime.Compaction:
 		v.note("the conversation is long: from here on a summary stands for its beginning")
-	case runtime.TurnStarted, runtime.ContextMissing, runtime.ModelDelayed, runtime.ToolStarted, runtime.ToolFinished:
+	case runtime.TurnStart, runtime.ContextGap, runtime.ModelDelay, runtime.ToolStart, runtime.ToolEnd:
 		v.line(ev)
 	}
 	return nil
@@ -96,15 +96,15 @@ func (v *view) event(ev runtime.Event) error {
 // entry prints an entry of a log.
 func (v *view) entry(e runtime.Entry) {
 	switch ev := e.Event.(type) {
-	case runtime.TurnStarted:
+	case runtime.TurnStart:
 		v.note(v.local(e.Time).Format(time.DateTime))
 		fmt.Fprintln(v.err, v.notes.bold("> ")+v.notes.safe(ev.Text))
-	case runtime.Received:
+	case runtime.InboxMessage:
 		v.note("message from " + ev.From + ":")
 		fmt.Fprintln(v.err, v.notes.safe(ev.Text))
-	case runtime.OutcomeSaid:
-		v.note(v.said(&ev))
-	case runtime.Answered:
+	case runtime.OutcomeNote:
+		v.note(v.outcomeLine(&ev))
+	case runtime.ModelAnswer:
 		if v.model != "" && ev.Model != "" && ev.Model != v.model {
 			v.note(fmt.Sprintf("%s answers from here on (%s before)", ev.Model, v.model))
 		}
@@ -114,14 +114,14 @@ func (v *view) entry(e runtime.Entry) {
 		}
 	case runtime.Step:
 		v.note(fmt.Sprintf("step %d: %s", ev.N, stepLine(&ev)))
-	case runtime.Compacted:
+	case runtime.Compaction:
 		v.note("from here on, this summary stands for all that is above:")
 		fmt.Fprintln(v.err, v.notes.safe(ev.Summary))
-	case runtime.TurnRested:
+	case runtime.TurnRest:
 		v.note((&runtime.RestError{Waits: ev.Waits}).Error())
-	case runtime.TurnResumed:
+	case runtime.TurnResume:
 		v.note(e.Time.Local().Format(time.DateTime) + ": the turn goes on")
-	case runtime.TurnFinished:
+	case runtime.TurnEnd:
 		if ev.Error != "" {
 			v.note("not finished: " + ev.Error)
 		}
@@ -132,7 +132,7 @@ func (v *view) entry(e runtime.Entry) {
 }
 
 // silence notes that a turn ended well and has no answer.
-func (v *view) silence(ev *runtime.TurnFinished) {
+func (v *view) silence(ev *runtime.TurnEnd) {
 	if ev.Error == "" && ev.Output == nil && strings.TrimSpace(ev.Text) == "" {
 		v.note("the model answered nothing")
 	}
@@ -152,7 +152,7 @@ func (v *view) end(err error) error {
 		v.silence(v.final)
 	}
 	if v.answered || v.final.Usage != (runtime.Usage{}) { // else none may have left, and the error says more
-		v.note(spent(v.final))
+		v.note(usageLine(v.final))
 	}
 	return err
 }

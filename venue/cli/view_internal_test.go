@@ -27,11 +27,11 @@ func TestWhatATurnWaitsFor(t *testing.T) {
 		ev   runtime.Event
 		want string
 	}{
-		{runtime.TurnStarted{}, waits},
+		{runtime.TurnStart{}, waits},
 		{runtime.TextDelta{Text: "I ask."}, clear},
-		{runtime.Answered{Text: "I ask.", Calls: []runtime.ToolCall{call}}, ""},
-		{runtime.ToolStarted{Call: call}, clear + "agent_request " + strings.Repeat("x", 82) + "… …"},
-		{runtime.ToolFinished{CallID: "1", Name: "agent_request", Outcome: runtime.ToolOK}, clear + "✓ agent_request " + strings.Repeat("x", 82) + "…\n" + waits},
+		{runtime.ModelAnswer{Text: "I ask.", Calls: []runtime.ToolCall{call}}, ""},
+		{runtime.ToolStart{Call: call}, clear + "agent_request " + strings.Repeat("x", 82) + "… …"},
+		{runtime.ToolEnd{CallID: "1", Name: "agent_request", Outcome: runtime.ToolOK}, clear + "✓ agent_request " + strings.Repeat("x", 82) + "…\n" + waits},
 		{runtime.TextDelta{Text: "Done."}, clear},
 		{runtime.TextDelta{Text: " Really."}, ""},
 	} {

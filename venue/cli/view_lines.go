@@ -18,17 +18,17 @@ import (
 func (v *view) line(ev runtime.Event) {
 	v.unsettle()
 	switch ev := ev.(type) {
-	case runtime.ContextMissing:
+	case runtime.ContextGap:
 		fmt.Fprintf(v.err, "%s without its context %s: %s\n", v.notes.warn("!"), v.notes.safe(ev.Label), v.notes.safe(ev.Reason))
-	case runtime.OutputRejected:
+	case runtime.OutputRejection:
 		fmt.Fprintf(v.err, "%s the answer does not fit the output schema (try %d of %d): %s\n", v.notes.warn("·"), ev.Try, ev.Tries, v.notes.safe(ev.Reason))
-	case runtime.ModelDelayed:
+	case runtime.ModelDelay:
 		v.note(late(ev))
-	case runtime.ToolStarted:
+	case runtime.ToolStart:
 		v.calls[ev.Call.ID] = ev.Call
 		v.settle(ev.Call.Name + " " + brief(ev.Call.Arguments))
 		return
-	case runtime.ToolFinished:
+	case runtime.ToolEnd:
 		v.tool(ev, v.calls[ev.CallID].Arguments)
 		delete(v.calls, ev.CallID)
 	}
@@ -51,7 +51,7 @@ func (v *view) unsettle() {
 }
 
 // tool prints a tool call as one calm line, and why it was refused or failed.
-func (s *streams) tool(ev runtime.ToolFinished, arguments string) {
+func (s *streams) tool(ev runtime.ToolEnd, arguments string) {
 	mark := s.notes.warn("!")
 	switch ev.Outcome {
 	case runtime.ToolOK:
@@ -105,7 +105,7 @@ func brief(arguments string) string {
 }
 
 // late is why the model's answer does not come yet, as one line.
-func late(ev runtime.ModelDelayed) string {
+func late(ev runtime.ModelDelay) string {
 	wait := max(time.Duration(ev.Wait)*time.Millisecond, 100*time.Millisecond).Round(100 * time.Millisecond)
 	switch {
 	case ev.Model != "":
@@ -116,8 +116,8 @@ func late(ev runtime.ModelDelayed) string {
 	return fmt.Sprintf("%s: waiting %s", ev.Reason, wait)
 }
 
-// spent is what a turn used, as one line.
-func spent(ev *runtime.TurnFinished) string {
+// usageLine is what a turn used, as one line.
+func usageLine(ev *runtime.TurnEnd) string {
 	text := used(ev.Calls, ev.Usage)
 	if all := ev.Caused; all != nil {
 		text += "; with the agents that it asked: " + used(all.Calls, all.Usage)
@@ -128,11 +128,11 @@ func spent(ev *runtime.TurnFinished) string {
 func used(calls int, u runtime.Usage) string {
 	parts := []string{many(calls, "model call")}
 	if u.Input > 0 || u.Output > 0 {
-		in := grouped(u.Input) + " in"
+		in := groupDigits(u.Input) + " in"
 		if u.CacheRead > 0 {
-			in += " (" + grouped(u.CacheRead) + " cached)"
+			in += " (" + groupDigits(u.CacheRead) + " cached)"
 		}
-		parts = append(parts, in, grouped(u.Output)+" out")
+		parts = append(parts, in, groupDigits(u.Output)+" out")
 	}
 	if u.Cost > 0 {
 		parts = append(parts, spend.Money(u.Cost).String())
@@ -144,11 +144,11 @@ func many[N int | int64 | uint64](n N, noun string) string {
 	if n != 1 {
 		noun += "s"
 	}
-	return grouped(int(n)) + " " + noun
+	return groupDigits(int(n)) + " " + noun
 }
 
-// grouped writes a count with a comma before each three digits.
-func grouped(n int) string {
+// groupDigits writes a count with a comma before each three digits.
+func groupDigits(n int) string {
 	s := strconv.Itoa(n)
 	for i := len(s) - 3; i > 0; i -= 3 {
 		s = s[:i] + "," + s[i:]

@@ -40,13 +40,13 @@ func (c *visitorsListCmd) Run(ctx context.Context, s *streams) error {
 				return []string{h.ID, orDash(h.Name), string(h.Status), orDash(h.User.String()), s.stampOr(h.Created, "-")}
 			})
 		}
-		list, err := every(func(after string) ([]visitors.Listed, string, error) { return room.Agents(ctx, who, c.Host, after) })
+		list, err := every(func(after string) ([]visitors.AgentView, string, error) { return room.Agents(ctx, who, c.Host, after) })
 		if err != nil {
 			return err
 		}
-		list = slices.DeleteFunc(list, func(a visitors.Listed) bool { return !c.All && a.Status.IsFinal() })
+		list = slices.DeleteFunc(list, func(a visitors.AgentView) bool { return !c.All && a.Status.IsFinal() })
 		header := []string{"AGENT", "NAME", "HOST", "FOR", "STATUS", "MAY", "USED", "UNTIL"}
-		return printList(s, c.JSON, list, nobodyHere, header, func(a *visitors.Listed) []string {
+		return printList(s, c.JSON, list, nobodyHere, header, func(a *visitors.AgentView) []string {
 			return []string{a.ID, a.Name, cmp.Or(a.HostName, a.Host), person(a.User, who), string(a.Status), orDash(s.paint.line(mays(a), 80)), s.stampOr(a.Seen, "never"), s.stampOr(a.Expires, "-")}
 		})
 	})
@@ -70,7 +70,7 @@ func (s *streams) stampOr(ms int64, none string) string {
 }
 
 // mays is what an agent may do, or asks for.
-func mays(a *visitors.Listed) string {
+func mays(a *visitors.AgentView) string {
 	var list []string
 	for i := range a.Grants {
 		if g := &a.Grants[i]; g.Status == visitors.Active || g.Status == visitors.Pending {
@@ -95,7 +95,7 @@ type visitorsShowCmd struct {
 
 func (c *visitorsShowCmd) Run(ctx context.Context, s *streams) error {
 	return c.withVenue(ctx, s, func(v *venue.Venue, u *venue.User) error {
-		a, err := v.Visitors().Known(ctx, u.DID(), c.ID)
+		a, err := v.Visitors().FindFor(ctx, u.DID(), c.ID)
 		if err != nil {
 			return nobody(c.ID, err)
 		}
@@ -113,14 +113,14 @@ func nobody(id string, err error) error {
 }
 
 // visitor is an agent as a person reads it.
-func (s *streams) visitor(a *visitors.Listed, who ucan.DID) string {
+func (s *streams) visitor(a *visitors.AgentView, who ucan.DID) string {
 	rows := [][]string{
 		{"agent", strings.TrimSpace(a.ID + " " + a.Name)},
 		{"host", strings.TrimSpace(a.Host + " " + a.HostName)},
 		{"status", string(a.Status) + ", " + a.Mode},
 		{"for", person(a.User, who)},
 	}
-	rows = append(rows, filled([][]string{{"why", s.paint.line(a.Reason, 400)}})...)
+	rows = append(rows, fullRows([][]string{{"why", s.paint.line(a.Reason, 400)}})...)
 	rows = append(rows, []string{"since", s.stampOr(a.Created, "-")}, []string{"used", s.stampOr(a.Seen, "never")}, []string{"until", s.stampOr(a.Expires, "-")}, []string{"key", a.Key.String()})
 	for i := range a.Grants {
 		g := &a.Grants[i]
@@ -145,8 +145,8 @@ type visitorsRevokeCmd struct {
 	Capability onlyThese `placeholder:"NAME,..." help:"Of an agent, the grants of these capabilities alone."`
 }
 
-// endedVisitors is what was revoked.
-type endedVisitors struct {
+// visitorsResult is what was revoked.
+type visitorsResult struct {
 	Agent  string `json:"agent,omitempty"`
 	Host   string `json:"host,omitempty"`
 	Agents int    `json:"agents,omitempty"` // of the host
@@ -163,7 +163,7 @@ func (c *visitorsRevokeCmd) Run(ctx context.Context, s *streams) error {
 	})
 }
 
-func (c *visitorsRevokeCmd) revoke(ctx context.Context, room *visitors.Room, who ucan.DID) (done endedVisitors, text string, err error) {
+func (c *visitorsRevokeCmd) revoke(ctx context.Context, room *visitors.Room, who ucan.DID) (done visitorsResult, text string, err error) {
 	if len(c.Capability) > 0 {
 		a, n, err := room.RevokeGrants(ctx, nil, who, c.ID, c.Capability)
 		if err != nil {
@@ -172,11 +172,11 @@ func (c *visitorsRevokeCmd) revoke(ctx context.Context, room *visitors.Room, who
 		if n == 0 {
 			return done, "", misusef("%s has no grant of %s: usher visitors show %s has those that it has", c.ID, strings.Join(c.Capability, ", "), c.ID)
 		}
-		return endedVisitors{Agent: a.ID, Grants: n}, fmt.Sprintf("revoked %s of %s\n", many(n, "grant"), a.ID), nil
+		return visitorsResult{Agent: a.ID, Grants: n}, fmt.Sprintf("revoked %s of %s\n", many(n, "grant"), a.ID), nil
 	}
 	a, err := room.Revoke(ctx, nil, who, c.ID)
 	if err == nil {
-		return endedVisitors{Agent: a.ID}, "revoked " + a.ID + "\n", nil
+		return visitorsResult{Agent: a.ID}, "revoked " + a.ID + "\n", nil
 	}
 	if of, refused := errors.AsType[*visitors.Refusal](err); !refused || of.Code != visitors.AgentNotFound {
 		return done, "", err
@@ -185,5 +185,5 @@ func (c *visitorsRevokeCmd) revoke(ctx context.Context, room *visitors.Room, who
 	if err != nil {
 		return done, "", err
 	}
-	return endedVisitors{Host: h.ID, Agents: n}, fmt.Sprintf("revoked %s, with %s\n", h.ID, many(n, "agent")), nil
+	return visitorsResult{Host: h.ID, Agents: n}, fmt.Sprintf("revoked %s, with %s\n", h.ID, many(n, "agent")), nil
 }

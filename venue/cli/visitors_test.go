@@ -115,7 +115,7 @@ func TestVisitors(t *testing.T) {
 		t.Fatal(err)
 	}
 	mine, others, stranger := g.host(), g.host(), g.host()
-	wants := []client.Wanted{{Name: "read_note"}, {Name: "write_note"}}
+	wants := []client.Want{{Name: "read_note"}, {Name: "write_note"}}
 	reader := g.register(mine, &client.Registration{Name: "Reader", HostName: "Laptop", Capabilities: wants, Reason: "to read"}, "me", map[string]visitors.Constraints{"read_note": {}, "write_note": limits})
 	second := g.register(mine, &client.Registration{Name: "Second"}, "", nil)
 	bobs := g.register(others, &client.Registration{Name: "Bobs"}, "bob", nil)
@@ -132,7 +132,7 @@ func TestVisitors(t *testing.T) {
 	if list, _, err := room.Hosts(t.Context(), bob, ""); err != nil || len(list) != 1 || list[0].User != bob {
 		t.Errorf("bob sees the hosts %v %v, want his own", list, err)
 	}
-	if _, err := room.Known(t.Context(), bob, reader.ID); err == nil {
+	if _, err := room.FindFor(t.Context(), bob, reader.ID); err == nil {
 		t.Error("bob sees an agent of somebody else")
 	}
 	if _, err := room.Revoke(t.Context(), nil, bob, reader.ID); err == nil {

@@ -8,10 +8,10 @@ import (
 	"usher/venue/config"
 )
 
-// watched is the configuration of a venue that is up, while people change it.
-type watched struct {
+// configWatch is the configuration of a venue that is up, while people change it.
+type configWatch struct {
 	*streams
-	kept *kept
+	kept *upVenue
 	from *fromConfig
 	seen *config.Config // that was applied last, as it was read
 	half bool           // of another one since, some was applied
@@ -20,13 +20,13 @@ type watched struct {
 
 // look applies the configuration where it has changed, and returns the files that it
 // was read from. One with a fault changes nothing.
-func (w *watched) look(ctx context.Context) (files []string) {
+func (w *configWatch) look(ctx context.Context) (files []string) {
 	read := config.Read(w.from.Config)
 	err, takes := read.Err, "nothing"
 	var changes []config.Change
 	if err == nil {
 		if changes = config.Changes(w.seen, read.Config); len(changes) == 0 && !w.half {
-			w.mended()
+			w.tellRepair()
 			return read.Files
 		}
 		err = w.check(ctx, read.Config)
@@ -42,8 +42,8 @@ func (w *watched) look(ctx context.Context) (files []string) {
 	return read.Files
 }
 
-// mended says that what was wrong is gone, where nothing else has changed.
-func (w *watched) mended() {
+// tellRepair says that what was wrong is gone, where nothing else has changed.
+func (w *configWatch) tellRepair() {
 	if w.told != "" {
 		w.note(w.from.Config + " is again as it is applied")
 	}
@@ -51,7 +51,7 @@ func (w *watched) mended() {
 }
 
 // check refuses what lint calls an error.
-func (w *watched) check(ctx context.Context, c *config.Config) error {
+func (w *configWatch) check(ctx context.Context, c *config.Config) error {
 	findings, err := w.lint(ctx, c)
 	if err != nil {
 		return err
@@ -69,13 +69,13 @@ func (w *watched) check(ctx context.Context, c *config.Config) error {
 }
 
 // apply brings the venue to the configuration and says what has changed.
-func (w *watched) apply(ctx context.Context, c *config.Config, changes []config.Change) error {
+func (w *configWatch) apply(ctx context.Context, c *config.Config, changes []config.Change) error {
 	w.half = true
 	if err := w.kept.venue.Configure(ctx, c); err != nil {
 		return err
 	}
 	if w.half = false; len(changes) == 0 {
-		w.mended()
+		w.tellRepair()
 	}
 	w.told, w.seen = "", c
 	old, now := w.kept.config.Load(), *c
@@ -94,6 +94,6 @@ func (w *watched) apply(ctx context.Context, c *config.Config, changes []config.
 	if len(late) > 0 {
 		w.warn(strings.Join(late, ", ") + " changed, which takes effect when the venue is started again")
 	}
-	w.from.noteApplied(w.streams, w.kept.venue.Applied())
+	w.from.noteOutcome(w.streams, w.kept.venue.Outcome())
 	return nil
 }

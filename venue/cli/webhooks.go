@@ -36,7 +36,7 @@ func (c *webhooksListCmd) Run(ctx context.Context, s *streams) error {
 		for i := range list.Out {
 			e := &list.Out[i]
 			waits = waits || e.Waiting > 0
-			rows = append(rows, []string{e.ID, e.Host + " is told of " + told(e), s.paint.line(s.deliveries(e), 200)})
+			rows = append(rows, []string{e.ID, e.Host + " is told of " + eventsOf(e), s.paint.line(s.deliveries(e), 200)})
 		}
 		if len(rows) == 1 && !c.JSON {
 			s.note("there are no webhooks: the section webhooks of the configuration has them")
@@ -45,7 +45,7 @@ func (c *webhooksListCmd) Run(ctx context.Context, s *streams) error {
 		if err := s.answer(c.JSON, list, s.columns(rows)); err != nil || c.JSON || !waits {
 			return err
 		}
-		if s.kept() == nil {
+		if s.upVenue() == nil {
 			s.note("What waits is sent while the venue is up: " + c.command("up"))
 		}
 		return nil
@@ -54,8 +54,8 @@ func (c *webhooksListCmd) Run(ctx context.Context, s *streams) error {
 
 func orReady(problem string) string { return cmp.Or(problem, "ready") }
 
-// told is what a webhook is told of.
-func told(e *webhooks.Standing) string {
+// eventsOf is what a webhook is told of.
+func eventsOf(e *webhooks.Standing) string {
 	text := "all runs"
 	if len(e.Events) > 0 {
 		text = strings.Join(e.Events, ", ")

@@ -23,12 +23,12 @@ type witness struct {
 // onTerms is the decision on a call that its input or the time decides.
 const onTerms = "terms"
 
-// decided is what a set says of a request, and how far it lets it go.
-func decided(s caps.Set, r caps.Request) (decision string, far int) {
+// judge returns what a set says of a request, and how far it lets it go.
+func judge(s caps.Set, r caps.Request) (decision string, far int) {
 	switch d := s.Check(r); {
-	case d.Allowed():
+	case d.IsAllowed():
 		return verdictAllow, 2
-	case d.Open() && d.Settle(caps.Facts{Now: time.Now()}).Asked(): // whatever the input is
+	case d.Open() && d.Settle(caps.Facts{Now: time.Now()}).IsAsk(): // whatever the input is
 		return verdictAsk, 1
 	case d.Open():
 		return onTerms, 1
@@ -53,8 +53,8 @@ const maxWitnesses = 5
 // everything stands for a set without bounds.
 var everything = caps.MustCapability("", "*")
 
-// said are the capabilities of a set.
-func said(s caps.Set) iter.Seq[caps.Capability] {
+// capsIn are the capabilities of a set.
+func capsIn(s caps.Set) iter.Seq[caps.Capability] {
 	if s.IsUnrestricted() {
 		return slices.Values([]caps.Capability{everything})
 	}
@@ -69,17 +69,17 @@ func witnesses(narrow, wide, after caps.Set) (list []witness) {
 	if err != nil {
 		return nil
 	}
-	near := slices.Concat(slices.Collect(said(narrow)), slices.Collect(said(wide)))
+	near := slices.Concat(slices.Collect(capsIn(narrow)), slices.Collect(capsIn(wide)))
 	ops := slices.SortedStableFunc(slices.Values(registry.All()), func(a, b *tools.Operation) int {
 		return cmp.Compare(rank(a), rank(b))
 	})
-	for c := range said(wide) {
+	for c := range capsIn(wide) {
 		for _, w := range find(ops, narrow, wide, c, near) {
 			r := caps.Need(w.Ability, w.Resource)
 			if w.Resource == "" {
 				r = caps.NeedAbility(w.Ability)
 			}
-			w.Decision, _ = decided(after, r)
+			w.Decision, _ = judge(after, r)
 			if !slices.Contains(list, w) && len(list) < maxWitnesses {
 				list = append(list, w)
 			}
@@ -105,8 +105,8 @@ func find(ops []*tools.Operation, narrow, wide caps.Set, c caps.Capability, near
 		list = append(list, witness{Operation: operation, Ability: string(can), Resource: on})
 	}
 	differs := func(r caps.Request) bool {
-		_, far := decided(wide, r)
-		_, near := decided(narrow, r)
+		_, far := judge(wide, r)
+		_, near := judge(narrow, r)
 		return far > near
 	}
 	for _, op := range ops {

@@ -29,7 +29,7 @@ func TestWitnesses(t *testing.T) {
 			if w.Resource == "" {
 				r = caps.NeedAbility(w.Ability)
 			}
-			if !to.Check(r).Allowed() || from.Check(r).Allowed() {
+			if !to.Check(r).IsAllowed() || from.Check(r).IsAllowed() {
 				t.Fatalf("from %s to %s has the witness %s, which is none", from, to, w)
 			}
 		}

@@ -36,13 +36,13 @@ type completion struct {
 }
 
 type choice struct {
-	Index   int     `json:"index"`
-	Message *spoken `json:"message,omitempty"`
-	Delta   *delta  `json:"delta,omitempty"`
-	Finish  *string `json:"finish_reason"`
+	Index   int          `json:"index"`
+	Message *chatMessage `json:"message,omitempty"`
+	Delta   *delta       `json:"delta,omitempty"`
+	Finish  *string      `json:"finish_reason"`
 }
 
-type spoken struct {
+type chatMessage struct {
 	Role    string  `json:"role"`
 	Content string  `json:"content"`
 	Refusal *string `json:"refusal"`
@@ -69,8 +69,8 @@ func usageOf(u runtime.Usage) *usage {
 	return out
 }
 
-// said is what the agent is told, and in which session.
-func (c *chatRequest) said() (in agents.Chat, err error) {
+// chatInput is what the agent is told, and in which session.
+func (c *chatRequest) chatInput() (in agents.Chat, err error) {
 	in.AgentID = c.Model
 	if c.Model == "" {
 		return in, invalid("model", "model is missing: give the id of an agent, as "+Prefix+"/models lists them")
@@ -94,7 +94,7 @@ func (f *Face) chat(p *venue.Principal, w http.ResponseWriter, r *http.Request) 
 	if err := read(w, r, &req); err != nil {
 		return err
 	}
-	in, err := req.said()
+	in, err := req.chatInput()
 	if err != nil {
 		return err
 	}
@@ -115,7 +115,7 @@ func (f *Face) chat(p *venue.Principal, w http.ResponseWriter, r *http.Request) 
 			return err
 		}
 		made.Object, made.Usage = "chat.completion", usageOf(c.usage)
-		made.Choices = []choice{{Message: &spoken{Role: assistant, Content: c.text.String()}, Finish: c.reason()}}
+		made.Choices = []choice{{Message: &chatMessage{Role: assistant, Content: c.text.String()}, Finish: c.reason()}}
 		return face.Answer(w, face.JSON, http.StatusOK, made)
 	})
 }

@@ -93,7 +93,7 @@ func (o *items) add(it *item) (index int) {
 	return index
 }
 
-func (o *items) done(index int, status string) {
+func (o *items) endItem(index int, status string) {
 	o.list[index].Status = status
 	o.tell("response.output_item.done", index, event{"item": *o.list[index]})
 }
@@ -103,22 +103,22 @@ func (o *items) take(ev runtime.Event) error {
 	switch ev := ev.(type) {
 	case runtime.TextDelta:
 		o.grow(o.said.piece(ev.Text))
-	case runtime.Answered:
+	case runtime.ModelAnswer:
 		o.usage = o.usage.Plus(ev.Usage)
 		if o.open < 0 {
 			o.said = recital{}
 		}
 		o.grow(o.said.rest(ev.Text))
 		o.close(completed)
-	case runtime.ToolStarted:
+	case runtime.ToolStart:
 		o.begin(ev)
-	case runtime.ToolFinished:
+	case runtime.ToolEnd:
 		o.finish(ev)
-	case runtime.OutputRejected: // in the log: whoever talks does not hear what is rejected
+	case runtime.OutputRejection: // in the log: whoever talks does not hear what is rejected
 		if n := len(o.list); n > 0 && o.list[n-1].Type == aMessage {
 			o.list = o.list[:n-1]
 		}
-	case runtime.TurnFinished:
+	case runtime.TurnEnd:
 		if ev.Output != nil { // what came before it did not fit
 			o.whole(text(ev.Output))
 		}
@@ -147,7 +147,7 @@ func (o *items) close(status string) {
 	o.list[index].Content = []part{textPart(said)}
 	o.tell("response.output_text.done", index, event{"content_index": 0, "text": said, "logprobs": []any{}})
 	o.tell("response.content_part.done", index, event{"content_index": 0, "part": textPart(said)})
-	o.done(index, status)
+	o.endItem(index, status)
 	o.open, o.said = -1, recital{}
 }
 
@@ -166,14 +166,14 @@ func (o *items) whole(said string) {
 	o.message(said, completed)
 }
 
-func (o *items) begin(ev runtime.ToolStarted) {
+func (o *items) begin(ev runtime.ToolStart) {
 	index := o.add(&item{Type: aCall, Server: "usher", Name: ev.Call.Name, Arguments: ev.Call.Arguments})
 	o.calls[ev.Call.ID] = index
 	o.tell("response.mcp_call.in_progress", index, nil)
 	o.tell("response.mcp_call_arguments.done", index, event{"arguments": ev.Call.Arguments})
 }
 
-func (o *items) finish(ev runtime.ToolFinished) {
+func (o *items) finish(ev runtime.ToolEnd) {
 	index, known := o.calls[ev.CallID]
 	if !known { // it never began
 		index = o.add(&item{Type: aCall, Server: "usher", Name: ev.Name})
@@ -185,7 +185,7 @@ func (o *items) finish(ev runtime.ToolFinished) {
 		kind, status = "response.mcp_call.failed", failed
 	}
 	o.tell(kind, index, nil)
-	o.done(index, status)
+	o.endItem(index, status)
 }
 
 // end takes what the turn came to, and returns the status of the response. A turn that
@@ -193,12 +193,12 @@ func (o *items) finish(ev runtime.ToolFinished) {
 func (o *items) end(response string, failure error) (string, *wrong) {
 	defer func() {
 		for _, index := range o.calls {
-			o.done(index, incomplete)
+			o.endItem(index, incomplete)
 		}
 	}()
 	switch code := fault.Of(failure); {
 	case code == fault.Waiting:
-		o.message(waiting(failure, o.run), completed)
+		o.message(waitText(failure, o.run), completed)
 		return incomplete, nil
 	case failure != nil:
 		o.close(incomplete)

@@ -22,8 +22,8 @@ type message struct {
 	Content json.RawMessage `json:"content"`
 }
 
-// told is a message as the agent is told it.
-type told struct {
+// agentMessage is a message as the agent is told it.
+type agentMessage struct {
 	Role string `json:"role"`
 	Name string `json:"name,omitempty"`
 	Text string `json:"text"`
@@ -38,12 +38,12 @@ const (
 var roles = []string{user, assistant, "system", "developer", "tool", "function"}
 
 // read is the message as it is told. An error names a parameter of the message.
-func (m *message) read() (told, error) {
+func (m *message) read() (agentMessage, error) {
 	if !slices.Contains(roles, m.Role) {
-		return told{}, invalid("role", fmt.Sprintf("the role %.40q is none: give one of %s", m.Role, strings.Join(roles, ", ")))
+		return agentMessage{}, invalid("role", fmt.Sprintf("the role %.40q is none: give one of %s", m.Role, strings.Join(roles, ", ")))
 	}
 	text, err := textOf(m.Content)
-	return told{m.Role, m.Name, text}, err
+	return agentMessage{m.Role, m.Name, text}, err
 }
 
 // textOf reads content: a text, or parts that are texts.
@@ -81,7 +81,7 @@ func within(list string, n int, err error) error {
 
 // appendMessages appends the messages of a list, which stands at a place of a request, without
 // those entries that take leaves out. other is the error where it is no list of messages.
-func appendMessages(list []told, at string, raw json.RawMessage, other error, take func(m *message) (bool, error)) ([]told, error) {
+func appendMessages(list []agentMessage, at string, raw json.RawMessage, other error, take func(m *message) (bool, error)) ([]agentMessage, error) {
 	most := len(list) + maxMessages
 	err := face.Each(raw, func(n int, m *message) error {
 		if is, err := take(m); !is || err != nil {
@@ -108,7 +108,7 @@ const before = "The caller tells this conversation until now, one message a line
 
 // say is what an agent is told of messages: those of the user at the end, behind a quotation
 // of all before them. at is where the messages stand.
-func say(at string, list []told) (string, error) {
+func say(at string, list []agentMessage) (string, error) {
 	last := len(list)
 	for last > 0 && list[last-1].Role == user {
 		last--
@@ -141,7 +141,7 @@ func say(at string, list []told) (string, error) {
 }
 
 // fresh is what comes after the last answer: what a session has not heard yet that goes on.
-func fresh(list []told) []told {
+func fresh(list []agentMessage) []agentMessage {
 	for i, m := range slices.Backward(list) {
 		if m.Role == assistant {
 			return list[i+1:]

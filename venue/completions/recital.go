@@ -40,7 +40,7 @@ func (c *recital) take(ev runtime.Event) (grown string) {
 	switch ev := ev.(type) {
 	case runtime.TextDelta:
 		return c.piece(ev.Text)
-	case runtime.Answered:
+	case runtime.ModelAnswer:
 		c.usage, c.finish = c.usage.Plus(ev.Usage), ev.Finish
 		grown = c.rest(ev.Text)
 		c.from = c.text.Len()
@@ -63,7 +63,7 @@ func (c *recital) end(response string, failed error, id string) (grown string, e
 	c.from = c.text.Len()
 	switch {
 	case fault.Of(failed) == fault.Waiting:
-		return c.piece(waiting(failed, id)), nil
+		return c.piece(waitText(failed, id)), nil
 	case failed != nil:
 		return "", failed
 	case !strings.HasSuffix(c.text.String(), response): // one that came whole
@@ -72,8 +72,8 @@ func (c *recital) end(response string, failed error, id string) (grown string, e
 	return "", nil
 }
 
-// waiting says for what a turn waits, and what to do. The error is that of agent:chat, and
+// waitText says for what a turn waits, and what to do. The error is that of agent:chat, and
 // tells as much as the caller may know.
-func waiting(err error, id string) string {
+func waitText(err error, id string) string {
 	return "[" + err.Error() + ". This answer goes on by itself when that has come; GET " + Prefix + "/responses/" + responseID(id) + " has it then.]"
 }

@@ -42,16 +42,16 @@ type response struct {
 	Output       []*item        `json:"output"`
 	Error        *responseError `json:"error"`
 	Incomplete   *reason        `json:"incomplete_details"`
-	Conversation *named         `json:"conversation,omitempty"`
+	Conversation *nameOnly      `json:"conversation,omitempty"`
 	Previous     *string        `json:"previous_response_id"`
 	Metadata     metadata       `json:"metadata"`
 	Parallel     bool           `json:"parallel_tool_calls"`
 	Choice       string         `json:"tool_choice"`
 	Tools        []any          `json:"tools"` // those of the agent are its own
-	Usage        *counted       `json:"usage"`
+	Usage        *usageView     `json:"usage"`
 }
 
-type named struct {
+type nameOnly struct {
 	ID string `json:"id"`
 }
 
@@ -64,7 +64,7 @@ type responseError struct {
 	Message string     `json:"message"`
 }
 
-type counted struct {
+type usageView struct {
 	Input   int `json:"input_tokens"`
 	Output  int `json:"output_tokens"`
 	Total   int `json:"total_tokens"`
@@ -76,8 +76,8 @@ type counted struct {
 	} `json:"output_tokens_details"`
 }
 
-func countedOf(u runtime.Usage) *counted {
-	out := &counted{Input: u.Input, Output: u.Output, Total: u.Input + u.Output}
+func usageViewOf(u runtime.Usage) *usageView {
+	out := &usageView{Input: u.Input, Output: u.Output, Total: u.Input + u.Output}
 	out.Details.Cached = u.CacheRead
 	return out
 }
@@ -92,7 +92,7 @@ func newResponse(run, model string, created time.Time) *response {
 // ends notes what the turn came to.
 func (m *response) ends(o *items, said string, failure error) {
 	status, out := o.end(said, failure)
-	m.Status, m.Output, m.Usage = status, o.list, countedOf(o.usage)
+	m.Status, m.Output, m.Usage = status, o.list, usageViewOf(o.usage)
 	if out != nil {
 		m.Error = &responseError{out.Code, out.Message}
 	}
@@ -103,14 +103,14 @@ func (m *response) ends(o *items, said string, failure error) {
 
 // messages are those of the input. Items that a response had beside messages are left out:
 // the venue knows what its agents did.
-func (q *responseRequest) messages() ([]told, error) {
-	var list []told
+func (q *responseRequest) messages() ([]agentMessage, error) {
+	var list []agentMessage
 	if q.Instructions != "" {
-		list = append(list, told{Role: "developer", Text: q.Instructions})
+		list = append(list, agentMessage{Role: "developer", Text: q.Instructions})
 	}
 	var text string
 	if json.Unmarshal(q.Input, &text) == nil {
-		return append(list, told{Role: user, Text: text}), nil
+		return append(list, agentMessage{Role: user, Text: text}), nil
 	}
 	return appendMessages(list, "input", q.Input, invalid("input", "input is neither a text nor a list of items"), func(m *message) (bool, error) {
 		switch m.Type {
@@ -123,8 +123,8 @@ func (q *responseRequest) messages() ([]told, error) {
 	})
 }
 
-// said is what the agent is told, and in which session.
-func (q *responseRequest) said(ctx context.Context, p *venue.Principal) (in agents.Chat, conversation string, err error) {
+// chatInput is what the agent is told, and in which session.
+func (q *responseRequest) chatInput(ctx context.Context, p *venue.Principal) (in agents.Chat, conversation string, err error) {
 	in.AgentID = q.Model
 	if q.Model == "" {
 		return in, "", invalid("model", "model is missing: give the id of an agent, as "+Prefix+"/models lists them")
@@ -137,7 +137,7 @@ func (q *responseRequest) said(ctx context.Context, p *venue.Principal) (in agen
 		return in, "", err
 	}
 	if c := string(q.Conversation); c != "" && c != "null" {
-		var by named
+		var by nameOnly
 		if json.Unmarshal(q.Conversation, &conversation) != nil {
 			if json.Unmarshal(q.Conversation, &by) != nil {
 				return in, "", invalid("conversation", "conversation is neither a name nor an object with an id")
@@ -185,7 +185,7 @@ func (f *Face) respond(p *venue.Principal, w http.ResponseWriter, r *http.Reques
 	if err := read(w, r, &req); err != nil {
 		return err
 	}
-	in, conversation, err := req.said(r.Context(), p)
+	in, conversation, err := req.chatInput(r.Context(), p)
 	if err != nil {
 		return err
 	}
@@ -195,7 +195,7 @@ func (f *Face) respond(p *venue.Principal, w http.ResponseWriter, r *http.Reques
 			made.Metadata = req.Metadata
 		}
 		if conversation != "" {
-			made.Conversation = &named{conversation}
+			made.Conversation = &nameOnly{conversation}
 		}
 		if req.Previous != "" {
 			made.Previous = &req.Previous

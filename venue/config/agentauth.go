@@ -35,18 +35,18 @@ type AgentAuth struct {
 
 // AgentCapability is an operation of the venue under a name that agents ask for.
 type AgentCapability struct {
-	_           struct{}        `noun:"a capability" required:"name,operation,caps" example:"{'name': 'read_policy', 'operation': 'covia:read', 'caps': [{'with': 'w/docs/', 'can': 'crud/read'}]}"`
-	Name        string          `json:"name" example:"read_policy" pattern:"^[a-z0-9_]{1,64}$" jsonschema:"What agents call it."`
-	Operation   string          `json:"operation" example:"covia:read" jsonschema:"The operation that it is, whose input are the arguments."`
-	Description string          `json:"description,omitempty" example:"Read a policy of the company." jsonschema:"What people read when they approve it. Default: the operation's."`
-	Caps        caps.Declared   `json:"caps" example:"[{'with': 'w/docs/', 'can': 'crud/read'}]" jsonschema:"What a grant gives of the namespace of the person who approves: what the operation needs by itself. A segment {field} is the argument of that name where a grant fixes it, and all there is where not."`
-	Within      caps.Declared   `json:"within,omitzero" example:"[{'with': 'w/ledger/', 'can': 'crud'}]" jsonschema:"What the operation may do further while it runs, such as the steps of an orchestration. The grant itself does not give it."`
-	Constraints json.RawMessage `json:"constraints,omitempty" kind:"object" want:"fields" example:"{'amount': {'max': 1000}}" jsonschema:"Constraints of every grant, beside those that an agent asks for: max, min, in, not_in, or the value itself."`
-	Public      bool            `json:"public,omitempty" jsonschema:"Whether everybody may see that there is such a capability. Default: false."`
-	Default     bool            `json:"default,omitempty" jsonschema:"Whether the agents of a host that a person has approved get it without asking again. Default: false."`
-	Approval    string          `json:"approval,omitempty" example:"session" enum:"none|session|webauthn" want:"none, session or webauthn" jsonschema:"How the person who approves is known: none is whoever is signed in, session who signed in within 5 minutes, webauthn whose passkey confirms exactly what is approved (it takes an issuer with a name). Default: none."`
-	Answer      string          `json:"answer,omitempty" example:"async" enum:"sync|async|stream" want:"sync, async or stream" jsonschema:"How it answers: sync with the result, async with an address to ask, stream with events. Default: sync."`
-	Location    string          `json:"location,omitempty" example:"https://bank.example.org/agent/execute" jsonschema:"URL of the service that executes it instead of this venue."`
+	_           struct{}         `noun:"a capability" required:"name,operation,caps" example:"{'name': 'read_policy', 'operation': 'covia:read', 'caps': [{'with': 'w/docs/', 'can': 'crud/read'}]}"`
+	Name        string           `json:"name" example:"read_policy" pattern:"^[a-z0-9_]{1,64}$" jsonschema:"What agents call it."`
+	Operation   string           `json:"operation" example:"covia:read" jsonschema:"The operation that it is, whose input are the arguments."`
+	Description string           `json:"description,omitempty" example:"Read a policy of the company." jsonschema:"What people read when they approve it. Default: the operation's."`
+	Caps        caps.Declaration `json:"caps" example:"[{'with': 'w/docs/', 'can': 'crud/read'}]" jsonschema:"What a grant gives of the namespace of the person who approves: what the operation needs by itself. A segment {field} is the argument of that name where a grant fixes it, and all there is where not."`
+	Within      caps.Declaration `json:"within,omitzero" example:"[{'with': 'w/ledger/', 'can': 'crud'}]" jsonschema:"What the operation may do further while it runs, such as the steps of an orchestration. The grant itself does not give it."`
+	Constraints json.RawMessage  `json:"constraints,omitempty" kind:"object" want:"fields" example:"{'amount': {'max': 1000}}" jsonschema:"Constraints of every grant, beside those that an agent asks for: max, min, in, not_in, or the value itself."`
+	Public      bool             `json:"public,omitempty" jsonschema:"Whether everybody may see that there is such a capability. Default: false."`
+	Default     bool             `json:"default,omitempty" jsonschema:"Whether the agents of a host that a person has approved get it without asking again. Default: false."`
+	Approval    string           `json:"approval,omitempty" example:"session" enum:"none|session|webauthn" want:"none, session or webauthn" jsonschema:"How the person who approves is known: none is whoever is signed in, session who signed in within 5 minutes, webauthn whose passkey confirms exactly what is approved (it takes an issuer with a name). Default: none."`
+	Answer      string           `json:"answer,omitempty" example:"async" enum:"sync|async|stream" want:"sync, async or stream" jsonschema:"How it answers: sync with the result, async with an address to ask, stream with events. Default: sync."`
+	Location    string           `json:"location,omitempty" example:"https://bank.example.org/agent/execute" jsonschema:"URL of the service that executes it instead of this venue."`
 }
 
 // Autonomous says who answers for agents that nobody approves, and what they get.
@@ -169,7 +169,7 @@ func (c *AgentCapability) Check() error {
 	if c.Name != "" && !agentCapabilityName().MatchString(c.Name) {
 		return form.In("name", fmt.Errorf("%q names no capability: give 1 to 64 of a-z, 0-9 and _", c.Name))
 	}
-	for key, list := range map[string]caps.Declared{"caps": c.Caps, "within": c.Within} {
+	for key, list := range map[string]caps.Declaration{"caps": c.Caps, "within": c.Within} {
 		if list.IsNull() {
 			return form.In(key, errors.New("a grant would be unrestricted: list what it gives"))
 		}

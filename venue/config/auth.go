@@ -52,8 +52,8 @@ type Guests struct {
 
 // AnonymousCaps bounds callers without a token.
 type AnonymousCaps struct {
-	_    struct{}      `noun:"anonymous" required:"caps" example:"{'caps': [{'with': 'w/public', 'can': 'crud/read'}]}"`
-	Caps caps.Declared `json:"caps" example:"[{'with': 'w/public', 'can': 'crud/read'}]" jsonschema:"What they may do in the namespace of the user anonymous, and with what is delegated to that user."`
+	_    struct{}         `noun:"anonymous" required:"caps" example:"{'caps': [{'with': 'w/public', 'can': 'crud/read'}]}"`
+	Caps caps.Declaration `json:"caps" example:"[{'with': 'w/public', 'can': 'crud/read'}]" jsonschema:"What they may do in the namespace of the user anonymous, and with what is delegated to that user."`
 }
 
 // Check says that strangers are never unrestricted.

@@ -18,7 +18,7 @@ func (r *reader) datum(e entry, d *datum) {
 		where = r.dataPath(d.Path, e.place())
 	}
 	if d.File != "" && d.Value == nil {
-		raw, ok = r.fileValue(d.File, e.named("file").place())
+		raw, ok = r.fileValue(d.File, e.entryAt("file").place())
 	}
 	if where != "" && ok && r.first(where, e) && r.apart(where, e.place()) {
 		r.cfg.Data = append(r.cfg.Data, Datum{Path: where, Value: raw})

@@ -166,15 +166,15 @@ func (*Hook) Refine(s *jsonschema.Schema) { s.OneOf = form.OneOf("command", "url
 // Retention says what stays of what is over. A zero field keeps all of it.
 type Retention struct {
 	_         struct{}      `noun:"the retention" example:"{'sessions': {'age': '2160h', 'number': 1000}}"`
-	Sessions  Retained      `json:"sessions,omitzero" jsonschema:"Sessions of an agent that nobody uses: by their last event, and so many of the latest."`
-	Runs      Retained      `json:"runs,omitzero" jsonschema:"Turns, tasks, jobs and orchestrations of a user that are over: by their end, and so many of the latest."`
-	Approvals Retained      `json:"approvals,omitzero" jsonschema:"Requests for approvals of a user that are over, with the runs that asked: by their end, and so many of the latest."`
-	Rows      Retained      `json:"rows,omitzero" jsonschema:"Rows of the ledger: by their time, and so many of the last. What proves the rest stays."`
+	Sessions  KeepLimit     `json:"sessions,omitzero" jsonschema:"Sessions of an agent that nobody uses: by their last event, and so many of the latest."`
+	Runs      KeepLimit     `json:"runs,omitzero" jsonschema:"Turns, tasks, jobs and orchestrations of a user that are over: by their end, and so many of the latest."`
+	Approvals KeepLimit     `json:"approvals,omitzero" jsonschema:"Requests for approvals of a user that are over, with the runs that asked: by their end, and so many of the latest."`
+	Rows      KeepLimit     `json:"rows,omitzero" jsonschema:"Rows of the ledger: by their time, and so many of the last. What proves the rest stays."`
 	Journal   time.Duration `json:"journal,omitempty" example:"336h" jsonschema:"How far back a moment can be restored: what the journal has from before goes once a snapshot has it. Default: 168h, a week."`
 }
 
-// Retained bounds one kind of what is over, by age and by number. Zero is no bound.
-type Retained struct {
+// KeepLimit bounds one kind of what is over, by age and by number. Zero is no bound.
+type KeepLimit struct {
 	_      struct{}      `noun:"a retention" example:"{'age': '2160h', 'number': 1000}"`
 	Age    time.Duration `json:"age,omitempty" example:"2160h" jsonschema:"Time after which it goes, for example 2160h, which are 90 days. Default: it stays."`
 	Number int           `json:"number,omitempty" example:"1000" jsonschema:"How many stay. Default: all."`

@@ -86,7 +86,7 @@ func (p place) fault(format string, args ...any) *Finding {
 // maxFaults is how many faults are reported at once.
 const maxFaults = 20
 
-func joined(faults []error) error {
+func joinFaults(faults []error) error {
 	if more := len(faults) - maxFaults; more > 0 {
 		faults = append(faults[:maxFaults:maxFaults], fmt.Errorf("and %d more errors", more))
 	}

@@ -31,7 +31,7 @@ func (c *Config) Lint(reg *tools.Registry, providers []string, check func(model 
 	l.programs()
 	l.models(providers, check)
 	for i := range c.Agents {
-		a := &linted{linter: l, Spec: &c.Agents[i]}
+		a := &agentLint{linter: l, Spec: &c.Agents[i]}
 		for _, rule := range rules {
 			rule(a)
 		}
@@ -60,32 +60,32 @@ func (l *linter) report(level, subject, message, advice string, path ...string) 
 	l.found = append(l.found, *l.config.at(subject, path...).finding(level, subject, message, advice))
 }
 
-// linted is an agent that is looked into.
-type linted struct {
+// agentLint is an agent that is looked into.
+type agentLint struct {
 	*linter
 	*agents.Spec
 	tools []tool // what its tools mean, as far as they mean something
 }
 
 // rules are asked of each agent in this order: resolve fills in its tools.
-var rules = []func(*linted){
-	(*linted).parent, (*linted).model, (*linted).budgets, (*linted).output, (*linted).resolve, (*linted).bound, (*linted).coverage,
-	(*linted).abilities, (*linted).abroad, (*linted).redundancy, (*linted).denials, (*linted).context, (*linted).lending, (*linted).asking,
+var rules = []func(*agentLint){
+	(*agentLint).parent, (*agentLint).model, (*agentLint).budgets, (*agentLint).output, (*agentLint).resolve, (*agentLint).bound, (*agentLint).coverage,
+	(*agentLint).abilities, (*agentLint).abroad, (*agentLint).redundancy, (*agentLint).denials, (*agentLint).context, (*agentLint).findLoans, (*agentLint).findVainAsks,
 }
 
-func (a *linted) subject() string { return "agent " + a.ID }
+func (a *agentLint) subject() string { return "agent " + a.ID }
 
-func (a *linted) fault(message, advice string, path ...string) {
+func (a *agentLint) fault(message, advice string, path ...string) {
 	a.report(LevelError, a.subject(), message, advice, path...)
 }
 
-func (a *linted) warn(message, advice string, path ...string) {
+func (a *agentLint) warn(message, advice string, path ...string) {
 	a.report(LevelWarning, a.subject(), message, advice, path...)
 }
 
 // identify finds agents that cannot be told apart.
 func (l *linter) identify(spec *agents.Spec, folded map[string]string) {
-	a := &linted{linter: l, Spec: spec}
+	a := &agentLint{linter: l, Spec: spec}
 	if l.agents[a.ID] != nil {
 		a.fault("this id is taken by an agent before it", "give each agent an id of its own")
 		return
@@ -100,20 +100,20 @@ func (l *linter) identify(spec *agents.Spec, folded map[string]string) {
 // Faulty finds the orchestrations that do not compile: what would not be stored.
 func (c *Config) Faulty() []Finding {
 	l := &linter{config: c, operations: map[string]bool{}}
-	l.compiled()
+	l.compile()
 	return l.found
 }
 
 // programs finds orchestrations that do not compile, and steps that lead nowhere.
 // All are known before any is looked into, since they may call each other.
 func (l *linter) programs() {
-	for _, o := range l.compiled() {
+	for _, o := range l.compile() {
 		l.orchestration(o)
 	}
 }
 
-// compiled returns the orchestrations that compile, and finds the others.
-func (l *linter) compiled() (sound []Orchestration) {
+// compile returns the orchestrations that compile, and finds the others.
+func (l *linter) compile() (sound []Orchestration) {
 	for _, d := range l.config.Data {
 		if strings.HasPrefix(d.Path, "o/") {
 			v, err := value.Decode(d.Value, value.MaxDepth)
@@ -172,7 +172,7 @@ func Misspelt(reg *tools.Registry, can caps.Ability) string {
 			}
 		}
 	}
-	meant := form.Meant(string(can), known)
+	meant := form.Suggest(string(can), known)
 	if meant == "" {
 		return ""
 	}

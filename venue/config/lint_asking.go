@@ -9,11 +9,11 @@ import (
 	"usher/tools/agents"
 )
 
-// asking finds agents that may ask others in vain: what an agent does for another is
+// findVainAsks finds agents that may ask others in vain: what an agent does for another is
 // bounded by that one's capabilities too, also what it has before it. That it can do less
 // is the rule, and worth no word; that it can do nothing, or lacks its context, is.
-func (a *linted) asking() {
-	mine := a.held(a.ID)
+func (a *agentLint) findVainAsks() {
+	mine := a.capsOf(a.ID)
 	if mine.IsUnrestricted() || !a.asks(mine) {
 		return
 	}
@@ -22,8 +22,8 @@ func (a *linted) asking() {
 		if asked.ID == a.ID || asked.Authority == agents.AuthorityOwn || asked.Identity != a.Identity || !mine.Check(caps.Need("agent/request", "g/"+asked.ID)).Possible() {
 			continue
 		}
-		own := a.held(asked.ID)
-		for _, lost := range []func(*agents.Spec, caps.Set, caps.Set) (what, needed string){a.contextLost, a.toolsLost} {
+		own := a.capsOf(asked.ID)
+		for _, lost := range []func(*agents.Spec, caps.Set, caps.Set) (what, needed string){a.contextGap, a.toolsGap} {
 			what, needed := lost(asked, own, own.Intersect(mine))
 			if what == "" {
 				continue
@@ -38,7 +38,7 @@ func (a *linted) asking() {
 }
 
 // asks reports whether an agent has a tool by which it asks others, and may use it.
-func (a *linted) asks(set caps.Set) bool {
+func (a *agentLint) asks(set caps.Set) bool {
 	return slices.ContainsFunc(a.tools, func(t tool) bool {
 		return slices.ContainsFunc(t.ops, func(op *tools.Operation) bool {
 			return (op.Name() == "agent:request" || op.Name() == "agent:chat") && op.CouldAllow(set)
@@ -46,9 +46,9 @@ func (a *linted) asks(set caps.Set) bool {
 	})
 }
 
-// contextLost finds what an agent has before it in its own turns, and not in those for an
+// contextGap finds what an agent has before it in its own turns, and not in those for an
 // asker, with what the asker lacks for it.
-func (a *linted) contextLost(asked *agents.Spec, own, both caps.Set) (what, needed string) {
+func (a *agentLint) contextGap(asked *agents.Spec, own, both caps.Set) (what, needed string) {
 	for _, entry := range asked.Context {
 		if entry.Text != "" {
 			continue
@@ -71,9 +71,9 @@ func (a *linted) contextLost(asked *agents.Spec, own, both caps.Set) (what, need
 	return "", ""
 }
 
-// toolsLost finds an agent that may use none of its tools for an asker, with a capability
+// toolsGap finds an agent that may use none of its tools for an asker, with a capability
 // by which it may use one for itself.
-func (a *linted) toolsLost(asked *agents.Spec, own, both caps.Set) (what, needed string) {
+func (a *agentLint) toolsGap(asked *agents.Spec, own, both caps.Set) (what, needed string) {
 	for _, ref := range asked.Tools {
 		t, err := a.lookUp(ref)
 		if err != nil {

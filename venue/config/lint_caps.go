@@ -13,20 +13,20 @@ import (
 	"usher/tools/form"
 )
 
-// Held is what an agent of the configuration may do once the venue runs, within what those above it
+// CapsOf is what an agent of the configuration may do once the venue runs, within what those above it
 // may; ok says whether there is one of the id.
-func (c *Config) Held(id string) (set caps.Set, ok bool) {
+func (c *Config) CapsOf(id string) (set caps.Set, ok bool) {
 	l := &linter{agents: make(map[string]*agents.Spec, len(c.Agents)), effective: make(map[string]caps.Set, 1)}
 	for i := range c.Agents {
 		l.agents[c.Agents[i].ID] = &c.Agents[i]
 	}
-	return l.held(id), l.agents[id] != nil
+	return l.capsOf(id), l.agents[id] != nil
 }
 
-// held is what an agent may do once the venue runs: its own capabilities and
+// capsOf is what an agent may do once the venue runs: its own capabilities and
 // those of the agents that it has them from, all at once. One that is not there
 // gives nothing.
-func (l *linter) held(id string) caps.Set {
+func (l *linter) capsOf(id string) caps.Set {
 	if set, ok := l.effective[id]; ok {
 		return set
 	}
@@ -36,7 +36,7 @@ func (l *linter) held(id string) caps.Set {
 			set = caps.Set{}
 			break
 		}
-		set = set.Intersect(written(a))
+		set = set.Intersect(specCaps(a))
 	}
 	l.effective[id] = set
 	return set
@@ -56,8 +56,8 @@ func (l *linter) lineage(id string) (list []*agents.Spec) {
 	}
 }
 
-// written is what stands at an agent's caps; absent and null restrict nothing.
-func written(a *agents.Spec) caps.Set {
+// specCaps is what stands at an agent's caps; absent and null restrict nothing.
+func specCaps(a *agents.Spec) caps.Set {
 	if set, ok := a.Caps.Set(); ok {
 		return set
 	}
@@ -66,39 +66,39 @@ func written(a *agents.Spec) caps.Set {
 
 // parent finds a parent that is not there or is the agent's own child, and
 // capabilities that are written wider than the parent's.
-func (a *linted) parent() {
+func (a *agentLint) parent() {
 	line := a.lineage(a.ID)
 	last := line[len(line)-1]
-	set, limit := written(a.Spec), caps.Unrestricted()
+	set, limit := specCaps(a.Spec), caps.Unrestricted()
 	if a.Parent != "" && a.Caps.Present() { // what is left out is the parent's
-		limit = a.held(a.Parent)
+		limit = a.capsOf(a.Parent)
 	}
 	switch {
 	case a.Parent == "":
 	case a.agents[a.Parent] == nil:
 		known := slices.DeleteFunc(slices.Sorted(maps.Keys(a.agents)), func(id string) bool { return id == a.ID })
-		a.fault("its parent "+strconv.Quote(a.Parent)+" is no agent of the configuration", cmp.Or(form.Meant(a.Parent, known), "add it to agents"), "parent")
+		a.fault("its parent "+strconv.Quote(a.Parent)+" is no agent of the configuration", cmp.Or(form.Suggest(a.Parent, known), "add it to agents"), "parent")
 	case last != nil && last.Parent == a.ID:
 		a.fault("it is its own parent, directly or through others, which nobody can be", "remove one of the parents", "parent")
-	case len(limit.Missing(set)) == 0:
+	case len(limit.Lacks(set)) == 0:
 	case set.IsUnrestricted():
 		a.fault("its caps are null, which asks for everything, and its parent "+a.Parent+" holds "+limit.String()+" only",
 			"leave caps out to take the parent's, or list what it needs", "caps")
 	default:
-		missing := limit.Missing(set)
+		missing := limit.Lacks(set)
 		a.fault("its parent "+a.Parent+" does not hold "+caps.Of(missing...).String()+" and so cannot have given it",
 			"give it to "+a.Parent+" too, or take it away here", "caps", a.number(missing[0]))
 	}
 }
 
 // number is the number of a capability in the agent's list.
-func (a *linted) number(c caps.Capability) string {
-	return strconv.Itoa(slices.IndexFunc(slices.Collect(written(a.Spec).All()), c.Equal))
+func (a *agentLint) number(c caps.Capability) string {
+	return strconv.Itoa(slices.IndexFunc(slices.Collect(specCaps(a.Spec).All()), c.Equal))
 }
 
 // bound finds agents that nothing bounds.
-func (a *linted) bound() {
-	if !a.held(a.ID).IsUnrestricted() {
+func (a *agentLint) bound() {
+	if !a.capsOf(a.ID).IsUnrestricted() {
 		return
 	}
 	what := "everything that its user may"
@@ -113,8 +113,8 @@ func (a *linted) bound() {
 }
 
 // abilities finds misspelt ones, and those on resources that nothing needs them on.
-func (a *linted) abilities() {
-	for c := range written(a.Spec).All() {
+func (a *agentLint) abilities() {
+	for c := range specCaps(a.Spec).All() {
 		if said := Misspelt(a.registry, c.Can()); said != "" {
 			a.warn(said, "", "caps", a.number(c))
 		} else if under := a.elsewhere(c); len(under) > 0 {
@@ -132,7 +132,7 @@ func (l *linter) elsewhere(c caps.Capability) (under []string) {
 	}
 	ops := l.registry.All()
 	for i := range l.config.MCP {
-		t, _, _ := l.imported("mcp/" + l.config.MCP[i].ID + "/*")
+		t, _, _ := l.importOf("mcp/" + l.config.MCP[i].ID + "/*")
 		ops = append(ops, t.ops...)
 	}
 	for _, op := range ops {
@@ -151,8 +151,8 @@ func (l *linter) elsewhere(c caps.Capability) (under []string) {
 
 // abroad finds agents with a key of their own whose capabilities leave nothing of
 // what may be delegated to them.
-func (a *linted) abroad() {
-	set := written(a.Spec)
+func (a *agentLint) abroad() {
+	set := specCaps(a.Spec)
 	foreign := func(c caps.Capability) bool { return c.Resource().DID() != "" }
 	if a.Identity != agents.IdentityOwn || set.IsUnrestricted() || set.IsEmpty() || slices.ContainsFunc(slices.Collect(set.All()), foreign) {
 		return
@@ -169,8 +169,8 @@ func reachesAbroad(op *tools.Operation) bool {
 }
 
 // redundancy finds capabilities that say nothing beside the others.
-func (a *linted) redundancy() {
-	list := slices.Collect(written(a.Spec).All())
+func (a *agentLint) redundancy() {
+	list := slices.Collect(specCaps(a.Spec).All())
 	for i, c := range list {
 		for j, other := range list {
 			// Of two that are equal the later one is too many.
@@ -183,8 +183,8 @@ func (a *linted) redundancy() {
 }
 
 // denials finds capabilities that never count, and denials of what nothing gives.
-func (a *linted) denials() {
-	list := slices.Collect(written(a.Spec).All())
+func (a *agentLint) denials() {
+	list := slices.Collect(specCaps(a.Spec).All())
 	for i, c := range list {
 		switch never := slices.IndexFunc(list, func(d caps.Capability) bool { return d.Bars(c) }); {
 		case c.Denies():
@@ -197,19 +197,19 @@ func (a *linted) denials() {
 	}
 }
 
-// lending finds agents that do for others what those may not do themselves.
-func (a *linted) lending() {
+// findLoans finds agents that do for others what those may not do themselves.
+func (a *agentLint) findLoans() {
 	if a.Authority != agents.AuthorityOwn {
 		return
 	}
-	own := a.held(a.ID)
+	own := a.capsOf(a.ID)
 	for _, asker := range a.config.Agents {
-		may := a.held(asker.ID)
-		if asker.ID == a.ID || may.Covers(own) || !may.Check(caps.Need("agent/request", "g/"+a.ID)).Allowed() {
+		may := a.capsOf(asker.ID)
+		if asker.ID == a.ID || may.Covers(own) || !may.Check(caps.Need("agent/request", "g/"+a.ID)).IsAllowed() {
 			continue
 		}
 		message := asker.ID + " may ask it, and through it get done what its own capabilities do not allow"
-		if missing := may.Missing(own); !own.IsUnrestricted() && len(missing) > 0 {
+		if missing := may.Lacks(own); !own.IsUnrestricted() && len(missing) > 0 {
 			message += ": " + caps.Of(missing...).String()
 		}
 		a.report(LevelNote, a.subject(), message, "write authority: caller if that is not meant")

@@ -67,12 +67,12 @@ func (l *linter) names(id, section, what string, path ...string) {
 	if id == "" || l.agents[id] != nil {
 		return
 	}
-	l.report(LevelWarning, section, fmt.Sprintf("%s of %q, which is no agent of the configuration", what, id), l.meant(id), path...)
+	l.report(LevelWarning, section, fmt.Sprintf("%s of %q, which is no agent of the configuration", what, id), l.advice(id), path...)
 }
 
-// meant is what to do about an agent that the configuration does not have.
-func (l *linter) meant(id string) string {
-	return cmp.Or(form.Meant(id, slices.Sorted(maps.Keys(l.agents))), "add it to agents")
+// advice is what to do about an agent that the configuration does not have.
+func (l *linter) advice(id string) string {
+	return cmp.Or(form.Suggest(id, slices.Sorted(maps.Keys(l.agents))), "add it to agents")
 }
 
 // runs finds an operation that nobody has. The data folder may have programs.

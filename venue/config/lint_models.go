@@ -22,7 +22,7 @@ func (l *linter) models(providers []string, check func(model string) error) {
 	for _, name := range slices.Sorted(maps.Keys(l.config.Models)) {
 		m, subject := l.config.Models[name], "model "+name
 		if providers != nil && !slices.Contains(providers, m.Provider) {
-			advice := cmp.Or(form.Meant(m.Provider, providers), "choose one of "+strings.Join(providers, ", "))
+			advice := cmp.Or(form.Suggest(m.Provider, providers), "choose one of "+strings.Join(providers, ", "))
 			l.report(LevelError, subject, "there is no provider "+strconv.Quote(m.Provider), advice, "provider")
 		}
 		var literal []string
@@ -48,7 +48,7 @@ func (l *linter) models(providers []string, check func(model string) error) {
 func (l *linter) settings(model string, wrong error) (literal []string) {
 	for _, err := range Each(wrong) {
 		level, advice := LevelError, ""
-		if _, missing := errors.AsType[*endpoint.MissingError](err); missing {
+		if _, missing := errors.AsType[*endpoint.AbsentError](err); missing {
 			level, advice = LevelNote, "it has to be there when the model is asked"
 		}
 		if _, written := errors.AsType[*endpoint.LiteralError](err); written {
@@ -59,7 +59,7 @@ func (l *linter) settings(model string, wrong error) (literal []string) {
 	return literal
 }
 
-func (a *linted) model() {
+func (a *agentLint) model() {
 	name := cmp.Or(a.Model, "default")
 	if _, ok := a.config.Models[name]; ok {
 		return
@@ -69,10 +69,10 @@ func (a *linted) model() {
 	if len(known) > 0 {
 		advice += ", or choose one of " + strings.Join(known, ", ")
 	}
-	a.fault("there is no model "+strconv.Quote(name), cmp.Or(form.Meant(name, known), advice), "model")
+	a.fault("there is no model "+strconv.Quote(name), cmp.Or(form.Suggest(name, known), advice), "model")
 }
 
-func (a *linted) output() {
+func (a *agentLint) output() {
 	if len(a.Output) == 0 {
 		return
 	}
@@ -83,12 +83,12 @@ func (a *linted) output() {
 
 // budgets finds budgets in money that would refuse every call, since a model has
 // no price.
-func (a *linted) budgets() {
+func (a *agentLint) budgets() {
 	limit, path := a.moneyLimit()
 	if limit == "" {
 		return
 	}
-	if model := a.unpriced(cmp.Or(a.Model, "default"), map[string]bool{}); model != "" {
+	if model := a.withoutPrice(cmp.Or(a.Model, "default"), map[string]bool{}); model != "" {
 		a.fault(limit+" limits money, and the model "+strconv.Quote(model)+" has no price, so each call of it is refused",
 			"add price: {input: 2.50, output: 10} to the model, for a million tokens, or limit calls or tokens instead", path...)
 	}
@@ -96,10 +96,10 @@ func (a *linted) budgets() {
 
 // moneyLimit names a budget in money that binds the agent: its own, or that of
 // an agent above it.
-func (a *linted) moneyLimit() (name string, path []string) {
+func (a *agentLint) moneyLimit() (name string, path []string) {
 	if a.Budgets != nil {
 		for _, name := range [...]string{"run", "session", "agent"} {
-			if a.Budgets.Named(name).Money != 0 {
+			if a.Budgets.Find(name).Money != 0 {
 				return "its " + name + " budget", []string{"budgets", name}
 			}
 		}
@@ -112,9 +112,9 @@ func (a *linted) moneyLimit() (name string, path []string) {
 	return "", nil
 }
 
-// unpriced finds a model without a price: the one of the name, or one that it
+// withoutPrice finds a model without a price: the one of the name, or one that it
 // falls back on. One that replays a cassette costs nothing.
-func (l *linter) unpriced(name string, seen map[string]bool) string {
+func (l *linter) withoutPrice(name string, seen map[string]bool) string {
 	m, ok := l.config.Models[name]
 	if !ok || seen[name] || m.Settings["replay"] != nil {
 		return "" // what is not there is reported where it is named
@@ -129,7 +129,7 @@ func (l *linter) unpriced(name string, seen map[string]bool) string {
 	}
 	for _, other := range others {
 		if other, ok := other.(string); ok {
-			if found := l.unpriced(other, seen); found != "" {
+			if found := l.withoutPrice(other, seen); found != "" {
 				return found
 			}
 		}

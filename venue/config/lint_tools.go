@@ -28,7 +28,7 @@ type tool struct {
 }
 
 // resolve finds what an agent's tools mean, and those that mean nothing.
-func (a *linted) resolve() {
+func (a *agentLint) resolve() {
 	for i, ref := range a.Tools {
 		t, err := a.lookUp(ref)
 		switch {
@@ -51,10 +51,10 @@ func (l *linter) lookUp(ref string) (tool, error) {
 	if at, err := caps.ParseResource(ref); err == nil && l.operations[at.String()] {
 		return tool{ref: ref, plan: at.String(), scope: caps.NeedOn("invoke", at)}, nil
 	}
-	if t, servers, below := l.imported(ref); below && len(t.ops) > 0 {
+	if t, servers, below := l.importOf(ref); below && len(t.ops) > 0 {
 		return t, nil
 	} else if below {
-		return tool{}, errors.New(cmp.Or(form.Meant(ref, servers), "write the tools of a server as mcp/<id>/<tool>, or mcp/<id>/* for all of them, and the server under mcp"))
+		return tool{}, errors.New(cmp.Or(form.Suggest(ref, servers), "write the tools of a server as mcp/<id>/<tool>, or mcp/<id>/* for all of them, and the server under mcp"))
 	}
 	op, err := l.registry.Resolve(context.Background(), ucan.DID{}, caps.Set{}, ref, nil)
 	if err == nil {
@@ -70,7 +70,7 @@ func (l *linter) lookUp(ref string) (tool, error) {
 		}
 	}
 	slices.Sort(names)
-	return tool{}, errors.New(cmp.Or(form.Meant(ref, names), "write the name of an operation, adapter:* for all of an adapter, or o/ and the id of an orchestration"))
+	return tool{}, errors.New(cmp.Or(form.Suggest(ref, names), "write the name of an operation, adapter:* for all of an adapter, or o/ and the id of an orchestration"))
 }
 
 func (l *linter) family(ref, adapter string) (tool, error) {
@@ -86,15 +86,15 @@ func (l *linter) family(ref, adapter string) (tool, error) {
 	if len(t.ops) > 0 {
 		return t, nil
 	}
-	return tool{}, errors.New(cmp.Or(form.Meant(ref, families), "there are "+strings.Join(slices.Compact(families), ", ")))
+	return tool{}, errors.New(cmp.Or(form.Suggest(ref, families), "there are "+strings.Join(slices.Compact(families), ", ")))
 }
 
 // coverage finds tools that the gate would refuse whatever the input.
-func (a *linted) coverage() {
+func (a *agentLint) coverage() {
 	if a.Ask != nil && *a.Ask { // its owner is asked
 		return
 	}
-	set := a.held(a.ID)
+	set := a.capsOf(a.ID)
 	for _, t := range a.tools {
 		could := t.plan != "" && set.Check(t.scope).Possible() ||
 			slices.ContainsFunc(t.ops, func(op *tools.Operation) bool { return op.CouldAllow(set) })
@@ -129,7 +129,7 @@ func (t tool) advice(set caps.Set) string {
 }
 
 // context finds context that the gate would refuse to read.
-func (a *linted) context() {
+func (a *agentLint) context() {
 	for i, entry := range a.Context {
 		if entry.Text == "" {
 			a.unreadable(strconv.Itoa(i), entry)
@@ -137,7 +137,7 @@ func (a *linted) context() {
 	}
 }
 
-func (a *linted) unreadable(n string, entry agents.ContextEntry) {
+func (a *agentLint) unreadable(n string, entry agents.ContextEntry) {
 	key, what := "path", entry.Path
 	if entry.Op != "" {
 		key, what = "op", entry.Op
@@ -156,9 +156,9 @@ func (a *linted) unreadable(n string, entry agents.ContextEntry) {
 	}
 	for _, need := range needs {
 		message, advice := "", ""
-		if never := caps.Unrestricted().Check(need); !never.Allowed() {
+		if never := caps.Unrestricted().Check(need); !never.IsAllowed() {
 			message = "its context " + what + " cannot be read by anyone, " + effect + ": " + never.Denial("").Why
-		} else if !a.held(a.ID).Check(need).Possible() {
+		} else if !a.capsOf(a.ID).Check(need).Possible() {
 			message = "its own capabilities do not let it read its context " + what + ", " + effect
 			with := need.Target()
 			if need.Resource().IsRoot() {
@@ -174,7 +174,7 @@ func (a *linted) unreadable(n string, entry agents.ContextEntry) {
 }
 
 // needs is what an entry of a context requires.
-func (a *linted) needs(entry agents.ContextEntry) (all []caps.Request, err error) {
+func (a *agentLint) needs(entry agents.ContextEntry) (all []caps.Request, err error) {
 	reference, input := entry.Op, entry.Input
 	if reference == "" {
 		reference = "covia:read"

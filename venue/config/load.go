@@ -206,11 +206,11 @@ func (r *reader) first(what string, e entry) bool {
 // finish fills in what was not written.
 func (r *reader) finish(folder string) (*Config, error) {
 	if len(r.faults) > 0 {
-		return nil, joined(r.faults)
+		return nil, joinFaults(r.faults)
 	}
 	c := r.cfg
 	for name, m := range c.Models {
-		m.Settings = wrap.Located(m.Settings, c.Dir)
+		m.Settings = wrap.Locate(m.Settings, c.Dir)
 		c.Models[name] = m
 	}
 	for i := range c.MCP {

@@ -69,13 +69,13 @@ var example = &Config{
 		`{"name":"scan","op":"agent:request","input":{"agentId":"Alice","input":{"text":["input","text"]}}},` +
 		`{"name":"store","op":"covia:write","strict":false,"after":[0],"input":{"path":"w/decisions/x","value":[0,"output"]}}],` +
 		`"result":{"extraction":[0,"output"]}}}`)}},
-	Retention: Retention{Sessions: Retained{Age: 2160 * time.Hour, Number: 1000}, Rows: Retained{Number: 1_000_000}, Journal: 336 * time.Hour},
+	Retention: Retention{Sessions: KeepLimit{Age: 2160 * time.Hour, Number: 1000}, Rows: KeepLimit{Number: 1_000_000}, Journal: 336 * time.Hour},
 	Limits:    Limits{ModelCalls: 10, ToolTimeout: 90 * time.Second, ToolResult: 64 << 10, ToolsAtOnce: 4, OutputTries: 2, CallDepth: 8},
 }
 
 var compared = cmp.Options{
 	cmpopts.IgnoreUnexported(Config{}),
-	cmp.Comparer(func(a, b caps.Declared) bool {
+	cmp.Comparer(func(a, b caps.Declaration) bool {
 		x, okX := a.Set()
 		y, okY := b.Set()
 		return a.Present() == b.Present() && a.IsNull() == b.IsNull() && okX == okY && x.String() == y.String()

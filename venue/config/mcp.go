@@ -24,9 +24,9 @@ func (l *linter) servers() {
 	}
 }
 
-// imported is what a reference to a tool of a server, or to all of them, means. Which tools
+// importOf is what a reference to a tool of a server, or to all of them, means. Which tools
 // there are the server says when it runs.
-func (l *linter) imported(ref string) (t tool, known []string, ok bool) {
+func (l *linter) importOf(ref string) (t tool, known []string, ok bool) {
 	rest, below := strings.CutPrefix(strings.TrimPrefix(ref, "/"), "mcp/")
 	id, name, named := strings.Cut(rest, "/")
 	for i := range l.config.MCP {
@@ -45,7 +45,7 @@ func (l *linter) imported(ref string) (t tool, known []string, ok bool) {
 	}
 	t.ref = ref
 	for _, name := range names {
-		if op, err := s.Declared(name); err == nil {
+		if op, err := s.Declaration(name); err == nil {
 			t.ops = append(t.ops, op)
 		}
 	}

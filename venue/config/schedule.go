@@ -48,7 +48,7 @@ func (s *schedule) Check() error {
 	if err := scheduler.CheckName(s.ID); s.ID != "" && err != nil {
 		return form.In("id", err)
 	}
-	for _, named := range []struct{ key, id string }{{"agent", s.Agent}, {"say", s.toldAgent()}} {
+	for _, named := range []struct{ key, id string }{{"agent", s.Agent}, {"say", s.agentToTell()}} {
 		if err := agents.CheckID(named.id); named.id != "" && err != nil {
 			return form.In(named.key, err)
 		}
@@ -63,7 +63,7 @@ func (*schedule) Refine(s *jsonschema.Schema) {
 	s.DependentRequired = map[string][]string{"input": {"op"}, "zone": {"cron"}, "missed": {"cron"}}
 }
 
-func (s *schedule) toldAgent() string {
+func (s *schedule) agentToTell() string {
 	if s.Say == nil {
 		return ""
 	}
@@ -103,7 +103,7 @@ func (l *linter) schedules() {
 // useless says why a schedule could do nothing, what helps, and where that stands.
 func (l *linter) useless(s scheduler.Schedule) (said, advice string, path []string) {
 	if s.Agent != "" && l.agents[s.Agent] == nil {
-		return fmt.Sprintf("its agent %q is no agent of the configuration", s.Agent), l.meant(s.Agent), []string{"agent"}
+		return fmt.Sprintf("its agent %q is no agent of the configuration", s.Agent), l.advice(s.Agent), []string{"agent"}
 	}
 	what := []string{"op"}
 	if l.config.entries["schedule "+s.Name].node.Get("say") != nil {
@@ -111,7 +111,7 @@ func (l *linter) useless(s scheduler.Schedule) (said, advice string, path []stri
 		var task struct{ AgentID string }
 		_ = json.Unmarshal(s.Input, &task) // it was made here
 		if l.agents[task.AgentID] == nil {
-			return fmt.Sprintf("it speaks to %q, which is no agent of the configuration", task.AgentID), l.meant(task.AgentID), what
+			return fmt.Sprintf("it speaks to %q, which is no agent of the configuration", task.AgentID), l.advice(task.AgentID), what
 		}
 	}
 	t, err := l.lookUp(s.Operation)
@@ -126,7 +126,7 @@ func (l *linter) useless(s scheduler.Schedule) (said, advice string, path []stri
 		return "it could never run: " + err.Error(), "", []string{"input"}
 	}
 	for _, need := range needs {
-		if s.Agent != "" && !l.held(s.Agent).Check(need).Possible() {
+		if s.Agent != "" && !l.capsOf(s.Agent).Check(need).Possible() {
 			return "its agent " + s.Agent + " may not do what it runs: that requires " + need.String(), "add it to the caps of " + s.Agent, []string{"agent"}
 		}
 	}

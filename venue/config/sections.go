@@ -54,7 +54,7 @@ func (r *reader) root(src *source, n *form.Node) {
 func take[T any](src *source, list *form.Node, key string, entries []T, read func(entry, *T)) {
 	for i := range entries {
 		item := list.Items[i]
-		read(entry{src, item, item.At}.named(key), &entries[i])
+		read(entry{src, item, item.At}.entryAt(key), &entries[i])
 	}
 }
 
@@ -67,8 +67,8 @@ func (r *reader) section(key string, f *file) {
 	}
 }
 
-// named is the entry at the value of a key, or else where it is.
-func (e entry) named(key string) entry {
+// entryAt is the entry at the value of a key, or else where it is.
+func (e entry) entryAt(key string) entry {
 	if v := e.node.Get(key); v != nil {
 		e.at = v.At
 	}
@@ -82,7 +82,7 @@ func (r *reader) agent(e entry, a *agent) {
 		return
 	}
 	if a.PromptFile != "" && a.Prompt == "" {
-		at := e.named("prompt_file").place()
+		at := e.entryAt("prompt_file").place()
 		data, ok := r.file(a.PromptFile, at)
 		if a.Prompt = strings.TrimSpace(string(data)); ok && a.Prompt == "" {
 			r.add(at, "prompt_file %s is empty: write the prompt into it, or remove the key", a.PromptFile)

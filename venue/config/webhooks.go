@@ -26,13 +26,13 @@ type Webhooks struct {
 
 // HookIn is what a signed request starts.
 type HookIn struct {
-	_      struct{}        `noun:"a webhook" required:"id,secret" example:"{'id': 'tickets', 'secret': 'secret:TICKETS', 'agent': 'Carol'}"`
-	ID     string          `json:"id" example:"tickets" pattern:"^[a-z0-9][a-z0-9-]{0,63}$" jsonschema:"Its name: requests come to /hooks/<id>."`
-	Secret string          `json:"secret" example:"secret:TICKETS" pattern:"^secret:" jsonschema:"The secret of the user that signs requests: secret:NAME, of a text whsec_… with 24 to 64 bytes in base64."`
-	Agent  string          `json:"agent,omitempty" example:"Carol" jsonschema:"The agent that each request is a task for (agent:request)."`
-	Op     string          `json:"op,omitempty" example:"o/intake" jsonschema:"The operation that each request runs, instead of agent."`
-	Input  json.RawMessage `json:"input,omitempty" kind:"object" want:"fields" example:"{'queue': 'new'}" jsonschema:"What the task or the operation is given beside the request's body, which stands in its field body. Left out, an operation is given the body alone."`
-	Caps   caps.Declared   `json:"caps,omitzero" example:"[{'with': 'w/tickets', 'can': 'crud'}]" jsonschema:"What all that comes of a request may do at most. An operation needs it; an agent is bounded by its own capabilities, too."`
+	_      struct{}         `noun:"a webhook" required:"id,secret" example:"{'id': 'tickets', 'secret': 'secret:TICKETS', 'agent': 'Carol'}"`
+	ID     string           `json:"id" example:"tickets" pattern:"^[a-z0-9][a-z0-9-]{0,63}$" jsonschema:"Its name: requests come to /hooks/<id>."`
+	Secret string           `json:"secret" example:"secret:TICKETS" pattern:"^secret:" jsonschema:"The secret of the user that signs requests: secret:NAME, of a text whsec_… with 24 to 64 bytes in base64."`
+	Agent  string           `json:"agent,omitempty" example:"Carol" jsonschema:"The agent that each request is a task for (agent:request)."`
+	Op     string           `json:"op,omitempty" example:"o/intake" jsonschema:"The operation that each request runs, instead of agent."`
+	Input  json.RawMessage  `json:"input,omitempty" kind:"object" want:"fields" example:"{'queue': 'new'}" jsonschema:"What the task or the operation is given beside the request's body, which stands in its field body. Left out, an operation is given the body alone."`
+	Caps   caps.Declaration `json:"caps,omitzero" example:"[{'with': 'w/tickets', 'can': 'crud'}]" jsonschema:"What all that comes of a request may do at most. An operation needs it; an agent is bounded by its own capabilities, too."`
 }
 
 // HookOut is a URL that is told of runs.

@@ -34,8 +34,8 @@ func Body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	return raw, tools.CheckWeight(raw)
 }
 
-// Strictly reads JSON into the struct that to points to. A field that this has not is an
-// error, which names those that it has.
+// Strictly reads JSON into what to points to. A field that a struct has not is an error, which
+// names those that it has.
 func Strictly(raw []byte, to any) error {
 	strict := json.NewDecoder(bytes.NewReader(raw))
 	strict.DisallowUnknownFields()
@@ -48,9 +48,15 @@ func Strictly(raw []byte, to any) error {
 		return err
 	}
 	name, _ := strconv.Unquote(quoted)
-	keys := form.Keys(reflect.TypeOf(to).Elem())
-	if meant := form.Meant(name, keys); meant != "" {
-		return fmt.Errorf("unknown field %s: %s", quoted, meant)
+	err = fmt.Errorf("unknown field %s", quoted)
+	var outer map[string]json.RawMessage
+	at := reflect.TypeOf(to).Elem()
+	if at.Kind() != reflect.Struct || json.Unmarshal(raw, &outer) != nil || outer[name] == nil {
+		return err // it stands deeper inside
 	}
-	return fmt.Errorf("unknown field %s: it has %s", quoted, strings.Join(keys, ", "))
+	keys := form.Keys(at)
+	if meant := form.Suggest(name, keys); meant != "" {
+		return fmt.Errorf("%w: %s", err, meant)
+	}
+	return fmt.Errorf("%w: known are %s", err, strings.Join(keys, ", "))
 }

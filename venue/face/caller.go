@@ -43,11 +43,11 @@ func (d *Door) caller(r *http.Request) (*venue.Principal, error) {
 		return p, d.nameless(r)
 	}
 	if len(sent) > 1 {
-		return nil, &auth.Refused{Reason: "the request has several headers Authorization: send one"}
+		return nil, &auth.Refusal{Reason: "the request has several headers Authorization: send one"}
 	}
 	scheme, token, _ := strings.Cut(sent[0], " ")
 	if !strings.EqualFold(scheme, "Bearer") {
-		return nil, &auth.Refused{Reason: "the scheme of Authorization is not Bearer"}
+		return nil, &auth.Refusal{Reason: "the scheme of Authorization is not Bearer"}
 	}
 	return d.Venue.Authenticate(r.Context(), strings.TrimSpace(token), proofs(r)...)
 }

@@ -76,7 +76,7 @@ func (o *Once) Serve(p *venue.Principal, w http.ResponseWriter, r *http.Request)
 			ticket.Leave()
 		}
 	}()
-	failed := o.Answer(p.Named(ticket.Name()), kept, r)
+	failed := o.Answer(p.WithName(ticket.Name()), kept, r)
 	answered = true
 	if failed != nil && context.Cause(whole) == errAlone { //nolint:errorlint // that very value
 		failed = errAlone
@@ -86,7 +86,7 @@ func (o *Once) Serve(p *venue.Principal, w http.ResponseWriter, r *http.Request)
 		o.Refuse(kept, failed)
 	}
 	switch {
-	case failed != nil && stopped(failed):
+	case failed != nil && isStopped(failed):
 		ticket.Leave()
 	case failed == nil || didSomething(failed) || isLate(failed):
 		err = ticket.Keep(whole, kept.reply())
@@ -139,7 +139,7 @@ type LateError struct {
 
 func (e *LateError) Error() string { return e.Err.Error() }
 
-// Unwrap is for [errors.Is].
+// Unwrap returns for [errors.Is].
 func (e *LateError) Unwrap() error { return e.Err }
 
 func isLate(err error) bool {
@@ -157,9 +157,9 @@ func didSomething(err error) bool {
 	return false
 }
 
-// stopped reports whether a request is not at its end: the venue stopped in the middle, or it
+// isStopped reports whether a request is not at its end: the venue stopped in the middle, or it
 // waits for somebody.
-func stopped(err error) bool {
+func isStopped(err error) bool {
 	switch fault.Of(err) {
 	case fault.Canceled, fault.Stopped, fault.Interrupted, fault.Waiting:
 		return true

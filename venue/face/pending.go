@@ -14,9 +14,9 @@ const (
 	maxAbove   = 16  // runs
 )
 
-// Pending are the requests for approvals that a job waits for, itself or what it began, as
+// OpenRequests are the requests for approvals that a job waits for, itself or what it began, as
 // far as the caller may look at them.
-func Pending(ctx context.Context, p *venue.Principal, job string) (list []approvals.Request, err error) {
+func OpenRequests(ctx context.Context, p *venue.Principal, job string) (list []approvals.Request, err error) {
 	in := approvals.Query{Limit: maxPending}
 	ruling, err := p.Decide(ctx, "approval:list", in)
 	if err != nil || ruling.Denial() != nil {

@@ -31,13 +31,13 @@ func IsSecure(r *http.Request) bool {
 // ErrForged says that a request may have been forged by another site.
 var ErrForged = fault.New(fault.Refused, "this request does not come from a page of the venue: go back, load the page again, and try once more ("+ForgeryHeader+")")
 
-// SignedIn is the person who has signed in at /login.
-func (d *Door) SignedIn(r *http.Request) (*venue.Principal, *auth.SignedIn, error) {
+// BySession returns the person who has signed in at /login.
+func (d *Door) BySession(r *http.Request) (*venue.Principal, *auth.PersonSession, error) {
 	secret := ""
 	if c, err := r.Cookie(SessionCookie(r)); err == nil {
 		secret = c.Value
 	}
-	p, in, err := d.Venue.SignedIn(r.Context(), secret)
+	p, in, err := d.Venue.BySession(r.Context(), secret)
 	if err == nil {
 		noteCaller(r.Context(), p.DID())
 	}
@@ -49,7 +49,7 @@ func (d *Door) Person(r *http.Request) (*venue.Principal, error) {
 	if _, err := r.Cookie(SessionCookie(r)); err != nil || HasBearer(r) {
 		return d.Caller(r)
 	}
-	p, in, err := d.SignedIn(r)
+	p, in, err := d.BySession(r)
 	if err != nil {
 		return nil, err
 	}

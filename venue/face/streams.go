@@ -50,8 +50,8 @@ func (p *Places) add(who string, guest bool, n int) {
 	}
 }
 
-// Taken is how many places are taken.
-func (p *Places) Taken() int {
+// Count is how many places are taken.
+func (p *Places) Count() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.all

@@ -222,9 +222,9 @@ func (c *checker) sessions(ctx context.Context, s *sums) {
 				break
 			}
 			switch ev := e.Event.(type) {
-			case runtime.TurnStarted:
+			case runtime.TurnStart:
 				_ = json.Unmarshal([]byte(ev.Text), &now) // another text is no turn of these
-			case runtime.TurnFinished:
+			case runtime.TurnEnd:
 				ended[now.N] = ended[now.N] || ev.Error == ""
 			}
 		}

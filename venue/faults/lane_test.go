@@ -132,13 +132,13 @@ func (l *lane) turn(ctx context.Context, said turn) {
 			return
 		}
 		switch ev := ev.(type) {
-		case runtime.ToolFinished:
+		case runtime.ToolEnd:
 			if c, known := byPath[ev.CallID]; known && ev.Outcome == runtime.ToolOK {
 				l.say(c)
 			} else {
 				l.fail("call", fmt.Errorf("%s: %s", ev.Outcome, ev.Result))
 			}
-		case runtime.TurnFinished:
+		case runtime.TurnEnd:
 			if ev.Error == "" {
 				l.fails = 0
 				l.say(claim{Kind: turned, Session: session, N: said.N})

@@ -17,8 +17,8 @@ import (
 // Path is where the face lies.
 const Path = "/hooks/{id}"
 
-// accepted is the answer to a request that started a run, or has before.
-type accepted struct {
+// acceptance is the answer to a request that started a run, or has before.
+type acceptance struct {
 	webhooks.Receipt
 	Location string `json:"location"` // where the run is shown
 }
@@ -45,7 +45,7 @@ func New(v *venue.Venue, jobs string) http.Handler {
 			return
 		}
 		at := jobs + receipt.Run
-		raw, _ := json.Marshal(accepted{receipt, at}) // of texts
+		raw, _ := json.Marshal(acceptance{receipt, at}) // of texts
 		h := w.Header()
 		h.Set("Location", at)
 		h.Set("Content-Type", "application/json")

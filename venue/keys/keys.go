@@ -45,7 +45,7 @@ const (
 // where the sealing key lies; empty forgets it.
 func Open(ctx context.Context, space *store.Space, file string, random io.Reader) (*Ring, error) {
 	r := &Ring{space: space, random: random}
-	seals, err := r.sealingKey(ctx, file)
+	seals, err := r.sealKey(ctx, file)
 	if err == nil {
 		r.sealer, err = ucan.NewSealer(seals)
 	}
@@ -90,9 +90,9 @@ func VenueIn(ctx context.Context, space *store.Space) (ucan.DID, error) {
 	return sealed.DID, err
 }
 
-// sealingKey returns the key in the file, made on first use. Where keys are stored
+// sealKey returns the key in the file, made on first use. Where keys are stored
 // and the file is gone, a new one would open nothing, and hide that.
-func (r *Ring) sealingKey(ctx context.Context, file string) (ucan.Key, error) {
+func (r *Ring) sealKey(ctx context.Context, file string) (ucan.Key, error) {
 	if file == "" {
 		return ucan.NewKey(r.random)
 	}
@@ -173,12 +173,12 @@ func (r *Ring) Agent(ctx context.Context, life tools.Life) (ucan.DID, error) {
 	return key.DID(), err
 }
 
-type sealedKey struct {
+type keyBox struct {
 	DID ucan.DID `json:"did"`
 	Box []byte   `json:"box"`
 }
 
-func read(name string, raw []byte) (sealed sealedKey, err error) {
+func read(name string, raw []byte) (sealed keyBox, err error) {
 	if err := json.Unmarshal(raw, &sealed); err != nil {
 		return sealed, fmt.Errorf("read key of %s: %w", name, err)
 	}
@@ -194,7 +194,7 @@ func (r *Ring) key(ctx context.Context, name string) (key ucan.Key, err error) {
 				continue
 			}
 		}
-		var sealed sealedKey
+		var sealed keyBox
 		if err == nil {
 			sealed, err = read(name, raw)
 		}
@@ -217,7 +217,7 @@ func (r *Ring) create(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	raw, err := json.Marshal(sealedKey{key.DID(), box})
+	raw, err := json.Marshal(keyBox{key.DID(), box})
 	if err != nil {
 		return err
 	}

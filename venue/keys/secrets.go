@@ -27,22 +27,22 @@ func (r *Ring) Secrets(space *store.Space, now func() time.Time) *Secrets {
 	return &Secrets{space, r.sealer, now}
 }
 
-type sealedSecret struct {
+type secretBox struct {
 	Box     []byte `json:"box"`
 	Updated int64  `json:"updated"` // ms
 }
 
 func secretKey(owner ucan.DID, name string) string { return owner.String() + "/" + name }
 
-// sealedAs is the name that a secret is sealed for, which no key of the ring has.
-func sealedAs(key string) string { return "secret/" + key }
+// sealName is the name that a secret is sealed for, which no key of the ring has.
+func sealName(key string) string { return "secret/" + key }
 
 // Set keeps a secret, durably.
 func (b *Secrets) Set(ctx context.Context, owner ucan.DID, name string, value secrets.Value) error {
 	key := secretKey(owner, name)
 	plain := []byte(value)
 	defer clear(plain)
-	raw, err := json.Marshal(sealedSecret{b.sealer.Seal(sealedAs(key), plain), b.now().UnixMilli()})
+	raw, err := json.Marshal(secretBox{b.sealer.Seal(sealName(key), plain), b.now().UnixMilli()})
 	if err == nil {
 		_, err = b.space.Apply(ctx, nil, map[string][]byte{key: raw}, nil)
 	}
@@ -62,14 +62,14 @@ func (b *Secrets) Get(ctx context.Context, owner ucan.DID, name string) (secrets
 	if err == nil && raw == nil {
 		return "", &secrets.NoSecretError{Name: name}
 	}
-	var sealed sealedSecret
+	var sealed secretBox
 	if err == nil {
 		err = json.Unmarshal(raw, &sealed)
 	}
 	if err != nil {
 		return "", fmt.Errorf("read secret %s: %w", name, err)
 	}
-	plain, err := b.sealer.Open(sealedAs(key), sealed.Box)
+	plain, err := b.sealer.Open(sealName(key), sealed.Box)
 	if err != nil {
 		return "", fmt.Errorf("open secret %s: %w; store it anew", name, err)
 	}
@@ -85,7 +85,7 @@ func (b *Secrets) List(ctx context.Context, owner ucan.DID) ([]secrets.Secret, e
 		if err != nil {
 			return nil, err
 		}
-		var sealed sealedSecret
+		var sealed secretBox
 		name := row.Key[len(prefix):]
 		if err := json.Unmarshal(row.Value, &sealed); err != nil {
 			return nil, fmt.Errorf("read secret %s: %w", name, err)

@@ -83,7 +83,7 @@ func TestABoxOpensInItsPlaceAlone(t *testing.T) {
 			}
 		})
 	}
-	var sealed sealedSecret
+	var sealed secretBox
 	if err := json.Unmarshal(raw, &sealed); err != nil {
 		t.Fatal(err)
 	}

@@ -43,9 +43,9 @@ func BenchmarkCall(b *testing.B) {
 			e := entry(1)
 			b.ReportAllocs()
 			for b.Loop() {
-				seq, err := l.Decided(b.Context(), e, Batch{})
+				seq, err := l.RecordDecision(b.Context(), e, Batch{})
 				if err == nil {
-					err = l.Finished(b.Context(), seq, nil, Batch{})
+					err = l.RecordOutcome(b.Context(), seq, nil, Batch{})
 				}
 				if err != nil {
 					b.Fatal(err)
@@ -60,9 +60,9 @@ func BenchmarkCall(b *testing.B) {
 			b.ReportAllocs()
 			b.RunParallel(func(pb *testing.PB) {
 				for pb.Next() {
-					seq, err := l.Decided(b.Context(), e, Batch{})
+					seq, err := l.RecordDecision(b.Context(), e, Batch{})
 					if err == nil {
-						err = l.Finished(b.Context(), seq, nil, Batch{})
+						err = l.RecordOutcome(b.Context(), seq, nil, Batch{})
 					}
 					if err != nil {
 						failed.Add(1)

@@ -136,8 +136,8 @@ func (r *Reader) newest(ctx context.Context) (c Checkpoint, err error) {
 	return r.openAt(rows[0])
 }
 
-// signed reads all checkpoints of the store.
-func (r *Reader) signed(ctx context.Context) (all []Checkpoint, err error) {
+// checkpoints reads all checkpoints of the store.
+func (r *Reader) checkpoints(ctx context.Context) (all []Checkpoint, err error) {
 	for row, err := range store.Rows(ctx, r.view, signPrefix, "") {
 		var c Checkpoint
 		if err == nil {
@@ -155,7 +155,7 @@ func (r *Reader) signed(ctx context.Context) (all []Checkpoint, err error) {
 // checkpoint is continued by every ledger.
 func (r *Reader) covers(ctx context.Context, rows uint64, c Checkpoint) error {
 	if c.Size > rows {
-		return rolledBack(c.Size, rows)
+		return rollbackError(c.Size, rows)
 	}
 	if c.Size == 0 {
 		return nil
@@ -163,11 +163,11 @@ func (r *Reader) covers(ctx context.Context, rows uint64, c Checkpoint) error {
 	return continues(Checkpoint{}, c, r.hashes(ctx))
 }
 
-func rolledBack(signed, rows uint64) error {
+func rollbackError(signed, rows uint64) error {
 	return fmt.Errorf("%w: a checkpoint was signed over %d rows, and there are %d: it was rolled back or cut", ErrBroken, signed, rows)
 }
 
-func rewritten(signed uint64) error {
+func rewriteError(signed uint64) error {
 	return fmt.Errorf("%w: its first %d rows are not those that a checkpoint was signed over: they were rewritten, or this is a fork", ErrBroken, signed)
 }
 
@@ -182,8 +182,8 @@ func (l *Ledger) Checkpoint(ctx context.Context) (Checkpoint, error) {
 	return l.sign(ctx, l.end())
 }
 
-// Signed is the newest checkpoint that is signed; the zero value where none is.
-func (l *Ledger) Signed() Checkpoint {
+// LastCheckpoint is the newest checkpoint that is signed; the zero value where none is.
+func (l *Ledger) LastCheckpoint() Checkpoint {
 	l.signing.Lock()
 	defer l.signing.Unlock()
 	return l.last

@@ -24,7 +24,7 @@ import (
 // sizes are the sizes of the checkpoints in a store.
 func sizes(t testing.TB, l *Ledger) (all []uint64) {
 	t.Helper()
-	signed, err := l.signed(t.Context())
+	signed, err := l.checkpoints(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +114,7 @@ func testGroupsEndAtCheckpoints(t *testing.T) {
 	const rows = 1100
 	for i := range rows {
 		wg.Go(func() {
-			if _, err := l.Decided(t.Context(), entry(i), Batch{}); err != nil {
+			if _, err := l.RecordDecision(t.Context(), entry(i), Batch{}); err != nil {
 				t.Error(err)
 			}
 		})
@@ -245,7 +245,7 @@ func TestCheckpointsGoOutside(t *testing.T) {
 // kept are the checkpoints in a file, the oldest first.
 func kept(t *testing.T, l *Ledger, file string) (all []string) {
 	t.Helper()
-	for c, err := range l.kept(file, 1<<20) {
+	for c, err := range l.checkpointsIn(file, 1<<20) {
 		if err != nil {
 			t.Fatal(err)
 		}

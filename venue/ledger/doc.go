@@ -1,6 +1,6 @@
 // Package ledger keeps the audit ledger of a venue: a transparency log of the
 // gate's decisions and of what came of them. Call [Open] first and
-// [Ledger.Close] last; [Ledger.Decided] and [Ledger.Finished] write, readers
+// [Ledger.Close] last; [Ledger.RecordDecision] and [Ledger.RecordOutcome] write, readers
 // call [Reader.Rows], [Reader.Last] and [Reader.Verify].
 //
 // The rows are the leaves of a Merkle tree (RFC 6962, as golang.org/x/mod's

@@ -17,14 +17,14 @@ import (
 	"usher/venue/store"
 )
 
-// sealed is the last line of an export.
-type sealed struct {
+// exportEnd is the last line of an export.
+type exportEnd struct {
 	Checkpoint string `json:"checkpoint"`
 }
 
-// left is the first line of an export whose first rows were pruned: what is left
+// remains is the first line of an export whose first rows were pruned: what is left
 // of them.
-type left struct {
+type remains struct {
 	Pruned      uint64              `json:"pruned"`   // rows
 	By          uint64              `json:"prunedBy"` // row that says so
 	Hashes      map[int64]tlog.Hash `json:"hashes"`   // of the tree over them, by their numbers
@@ -32,21 +32,21 @@ type left struct {
 }
 
 // ReadHashes makes what is left a [tlog.HashReader].
-func (f *left) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
+func (f *remains) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
 	out := make([]tlog.Hash, len(indexes))
 	for i, index := range indexes {
 		h, ok := f.Hashes[index]
 		if !ok {
-			return nil, &PrunedRows{To: f.Pruned, Note: f.By}
+			return nil, &PruneNote{To: f.Pruned, Note: f.By}
 		}
 		out[i] = h
 	}
 	return out, nil
 }
 
-// left reads what is left of the rows that were pruned, and begins with it.
-func (v *verification) left(ctx context.Context, r *Reader, p PrunedRows) (*left, error) {
-	f := &left{Pruned: p.To, By: p.Note, Hashes: make(map[int64]tlog.Hash)}
+// remains reads what is left of the rows that were pruned, and begins with it.
+func (v *verification) remains(ctx context.Context, r *Reader, p PruneNote) (*remains, error) {
+	f := &remains{Pruned: p.To, By: p.Note, Hashes: make(map[int64]tlog.Hash)}
 	var expected []Checkpoint
 	for row, err := range store.Rows(ctx, r.view, signPrefix, "") {
 		if err != nil {
@@ -63,11 +63,11 @@ func (v *verification) left(ctx context.Context, r *Reader, p PrunedRows) (*left
 		expected = append(expected, c)
 	}
 	v.expect(expected...)
-	return f, v.passed(p, noting(r.hashes(ctx), f.Hashes))
+	return f, v.passOver(p, noteReads(r.hashes(ctx), f.Hashes))
 }
 
-// noting is a [tlog.HashReader] that notes what is read.
-func noting(hashes tlog.HashReader, in map[int64]tlog.Hash) tlog.HashReader {
+// noteReads returns a [tlog.HashReader] that notes what is read.
+func noteReads(hashes tlog.HashReader, in map[int64]tlog.Hash) tlog.HashReader {
 	return tlog.HashReaderFunc(func(indexes []int64) ([]tlog.Hash, error) {
 		found, err := hashes.ReadHashes(indexes)
 		for i := range found {
@@ -77,9 +77,9 @@ func noting(hashes tlog.HashReader, in map[int64]tlog.Hash) tlog.HashReader {
 	})
 }
 
-// parseLeft reads the first line of an export whose first rows were pruned.
-func parseLeft(line []byte) (*left, error) {
-	var f left
+// parseRemains reads the first line of an export whose first rows were pruned.
+func parseRemains(line []byte) (*remains, error) {
+	var f remains
 	err := json.Unmarshal(line, &f)
 	if again, _ := json.Marshal(f); err != nil || !bytes.Equal(append(again, '\n'), line) || f.Pruned == 0 || f.Pruned > maxSize || f.By <= f.Pruned {
 		return nil, fmt.Errorf("%w: the first line of the export cannot be read: %w", ErrBroken, cmp.Or(err, errors.New("it was changed")))
@@ -88,7 +88,7 @@ func parseLeft(line []byte) (*left, error) {
 }
 
 // begin takes what is left of pruned rows.
-func (f *left) begin(v *verification, r *Reader) error {
+func (f *remains) begin(v *verification, r *Reader) error {
 	var expected []Checkpoint
 	for _, text := range f.Checkpoints {
 		c, err := r.open(text)
@@ -98,7 +98,7 @@ func (f *left) begin(v *verification, r *Reader) error {
 		expected = append(expected, c)
 	}
 	v.expect(expected...)
-	return v.passed(PrunedRows{To: f.Pruned, Note: f.By}, f)
+	return v.passOver(PruneNote{To: f.Pruned, Note: f.By}, f)
 }
 
 // Export writes the rows as they were hashed, each as a line of JSON, and then
@@ -109,7 +109,7 @@ func (l *Ledger) Export(ctx context.Context, w io.Writer) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
-	r, thaw, err := l.frozen(ctx)
+	r, thaw, err := l.freeze(ctx)
 	if err != nil {
 		return Report{}, err
 	}
@@ -117,10 +117,10 @@ func (l *Ledger) Export(ctx context.Context, w io.Writer) (Report, error) {
 	out := bufio.NewWriter(w) // keeps its first error for Flush
 	v, _ := r.verification(nil)
 	v.expect(c)
-	p, err := r.Pruned(ctx)
+	p, err := r.PruneNote(ctx)
 	if err == nil && p.To > 0 {
-		var f *left
-		if f, err = v.left(ctx, r, p); err == nil {
+		var f *remains
+		if f, err = v.remains(ctx, r, p); err == nil {
 			err = json.NewEncoder(out).Encode(f)
 		}
 	}
@@ -138,7 +138,7 @@ func (l *Ledger) Export(ctx context.Context, w io.Writer) (Report, error) {
 		}
 	})
 	if err == nil {
-		err = json.NewEncoder(out).Encode(sealed{c.Note})
+		err = json.NewEncoder(out).Encode(exportEnd{c.Note})
 	}
 	if err == nil {
 		err = out.Flush()
@@ -183,8 +183,8 @@ func (v *verification) lines(r *Reader, in *bufio.Reader) iter.Seq2[[]byte, erro
 				return
 			}
 			if v.tree.size == 0 && bytes.HasPrefix(line, []byte(`{"pruned":`)) {
-				var f *left
-				if f, err = parseLeft(line); err == nil {
+				var f *remains
+				if f, err = parseRemains(line); err == nil {
 					err = f.begin(v, r)
 				}
 				if err == nil {
@@ -204,7 +204,7 @@ func (v *verification) lines(r *Reader, in *bufio.Reader) iter.Seq2[[]byte, erro
 
 // seal takes the checkpoint that an export ends with.
 func (v *verification) seal(r *Reader, line []byte, rest *bufio.Reader) error {
-	var last sealed
+	var last exportEnd
 	if err := json.Unmarshal(line, &last); err != nil {
 		return fmt.Errorf("%w: the checkpoint of the export cannot be read: %w", ErrBroken, err)
 	}

@@ -55,9 +55,9 @@ func callUntilKilled(dir string) error {
 			for n := 0; ; n++ {
 				e := entry(n)
 				e.Session = fmt.Sprint(session)
-				seq, err := l.Decided(ctx, e, Batch{})
+				seq, err := l.RecordDecision(ctx, e, Batch{})
 				if err == nil {
-					err = l.Finished(ctx, seq, nil, Batch{})
+					err = l.RecordOutcome(ctx, seq, nil, Batch{})
 				}
 				out.Lock()
 				fmt.Println("called", session, n, seq, err)

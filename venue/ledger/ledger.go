@@ -65,9 +65,9 @@ type Ledger struct {
 	began   uint64     // rows that earlier processes wrote
 	pruning sync.Mutex // held while rows are pruned
 
-	queue  group.Queue[*pending] // rows that wait to be written
-	writer writer                // of whoever leads
-	spare  sync.Pool             // of *pending
+	queue  group.Queue[*draft] // rows that wait to be written
+	writer writer              // of whoever leads
+	spare  sync.Pool           // of *pending
 
 	signing sync.Mutex // held while a checkpoint is made
 	last    Checkpoint // the newest
@@ -143,7 +143,7 @@ func (l *Ledger) resume(ctx context.Context, places []string) error {
 	if err := l.covers(ctx, t.size, l.last); err != nil {
 		return err
 	}
-	if err := l.checkPruned(ctx, l.last.Size); err != nil {
+	if err := l.checkPruneNote(ctx, l.last.Size); err != nil {
 		return err
 	}
 	l.marked = l.last.Size

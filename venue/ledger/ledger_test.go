@@ -76,9 +76,9 @@ func entry(n int) tools.Entry {
 // call writes the rows of a call.
 func call(t testing.TB, l *Ledger, n int) (seq uint64) {
 	t.Helper()
-	seq, err := l.Decided(t.Context(), entry(n), Batch{})
+	seq, err := l.RecordDecision(t.Context(), entry(n), Batch{})
 	if err == nil {
-		err = l.Finished(t.Context(), seq, nil, Batch{})
+		err = l.RecordOutcome(t.Context(), seq, nil, Batch{})
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -99,18 +99,18 @@ func TestRowsSayWhatHappened(t *testing.T) {
 	l, _ := fresh(t)
 	denied := entry(2)
 	denied.Verdict, denied.Reason, denied.Needs[0].Unmet, denied.Input = tools.Denied, "no\n\"ticket\" <é>", true, nil
-	if _, err := l.Decided(t.Context(), entry(1), Batch{}); err != nil {
+	if _, err := l.RecordDecision(t.Context(), entry(1), Batch{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := l.Decided(t.Context(), denied, Batch{}); err != nil {
+	if _, err := l.RecordDecision(t.Context(), denied, Batch{}); err != nil {
 		t.Fatal(err)
 	}
 	for of, failure := range map[uint64]error{1: errors.New("disk full")} {
-		if err := l.Finished(t.Context(), of, failure, Batch{}); err != nil {
+		if err := l.RecordOutcome(t.Context(), of, failure, Batch{}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := l.Finished(t.Context(), 2, fmt.Errorf("inner: %w", &caps.Denial{Operation: "x"}), Batch{}); err != nil {
+	if err := l.RecordOutcome(t.Context(), 2, fmt.Errorf("inner: %w", &caps.Denial{Operation: "x"}), Batch{}); err != nil {
 		t.Fatal(err)
 	}
 	var rows []Row
@@ -203,7 +203,7 @@ func TestTreeIsThatOfTlog(t *testing.T) {
 		for _, h := range hashes[1:] {
 			want = append(want, h[:]...)
 		}
-		if string(above) != string(want) || len(above) != completed(uint64(n+1)) {
+		if string(above) != string(want) || len(above) != subtreeLength(uint64(n+1)) {
 			t.Fatalf("row %d completes %x, want %x", n+1, above, want)
 		}
 		root, err := tlog.TreeHash(n+1, read)
@@ -261,7 +261,7 @@ func testRowsAreGrouped(t *testing.T) {
 	for i := range callers {
 		wg.Go(func() {
 			var err error
-			if seqs[i], err = l.Decided(t.Context(), entry(i), Batch{}); err != nil {
+			if seqs[i], err = l.RecordDecision(t.Context(), entry(i), Batch{}); err != nil {
 				t.Error(err)
 			}
 		})
@@ -293,12 +293,12 @@ func TestBatchGoesWithItsRow(t *testing.T) { synctest.Test(t, testBatchGoesWithI
 func testBatchGoesWithItsRow(t *testing.T) {
 	l, store := fresh(t)
 	ctx := t.Context()
-	if _, err := l.Decided(ctx, entry(1), Batch{Expect: map[string]uint64{"g/x": 0}, Put: map[string][]byte{"g/x": []byte("1")}}); err != nil {
+	if _, err := l.RecordDecision(ctx, entry(1), Batch{Expect: map[string]uint64{"g/x": 0}, Put: map[string][]byte{"g/x": []byte("1")}}); err != nil {
 		t.Fatal(err)
 	}
 	_, rev, _ := store.Get(ctx, "g/x")
-	var moved *movedError
-	if _, err := l.Decided(ctx, entry(2), Batch{Expect: map[string]uint64{"g/x": rev + 1}, Put: map[string][]byte{"g/y": nil}}); !errors.As(err, &moved) || moved.Key != "g/x" {
+	var moved *staleError
+	if _, err := l.RecordDecision(ctx, entry(2), Batch{Expect: map[string]uint64{"g/x": rev + 1}, Put: map[string][]byte{"g/y": nil}}); !errors.As(err, &moved) || moved.Key != "g/x" {
 		t.Errorf("Decided = %v, want that g/x has moved", err)
 	}
 	if _, rev, _ := store.Get(ctx, "g/y"); rev != 0 {
@@ -310,7 +310,7 @@ func testBatchGoesWithItsRow(t *testing.T) {
 	var first sync.Once
 	store.hook(func(map[string][]byte) error { first.Do(func() { close(entered); <-release }); return nil }, nil)
 	var wg sync.WaitGroup
-	wg.Go(func() { _, _ = l.Decided(ctx, entry(0), Batch{}) })
+	wg.Go(func() { _, _ = l.RecordDecision(ctx, entry(0), Batch{}) })
 	<-entered
 	errs := make([]error, 32)
 	for i := range errs {
@@ -324,7 +324,7 @@ func testBatchGoesWithItsRow(t *testing.T) {
 			case 3:
 				with = Batch{}
 			}
-			_, errs[i] = l.Decided(ctx, entry(i), with)
+			_, errs[i] = l.RecordDecision(ctx, entry(i), with)
 		})
 	}
 	synctest.Wait()
@@ -357,7 +357,7 @@ func testRefusedBatchFailsAlone(t *testing.T) {
 		return nil
 	}, nil)
 	var wg sync.WaitGroup
-	wg.Go(func() { _, _ = l.Decided(t.Context(), entry(0), Batch{}) })
+	wg.Go(func() { _, _ = l.RecordDecision(t.Context(), entry(0), Batch{}) })
 	<-entered
 	errs := make([]error, 6)
 	for i := range errs {
@@ -366,7 +366,7 @@ func testRefusedBatchFailsAlone(t *testing.T) {
 			if i == 3 {
 				with.Put = map[string][]byte{"g/bad": nil}
 			}
-			_, errs[i] = l.Decided(t.Context(), entry(i), with)
+			_, errs[i] = l.RecordDecision(t.Context(), entry(i), with)
 		})
 	}
 	synctest.Wait()
@@ -412,7 +412,7 @@ func TestLostAnswer(t *testing.T) {
 	t.Run("written", func(t *testing.T) {
 		l, store := fresh(t)
 		store.hook(nil, func() error { return lost })
-		if seq, err := l.Decided(t.Context(), entry(1), Batch{}); seq != 1 || err != nil {
+		if seq, err := l.RecordDecision(t.Context(), entry(1), Batch{}); seq != 1 || err != nil {
 			t.Errorf("Decided = %d, %v; the row was written", seq, err)
 		}
 		store.hook(nil, nil)
@@ -423,7 +423,7 @@ func TestLostAnswer(t *testing.T) {
 	t.Run("not written", func(t *testing.T) {
 		l, store := fresh(t)
 		store.hook(func(map[string][]byte) error { return lost }, nil)
-		if _, err := l.Decided(t.Context(), entry(1), Batch{}); !errors.Is(err, lost) {
+		if _, err := l.RecordDecision(t.Context(), entry(1), Batch{}); !errors.Is(err, lost) {
 			t.Errorf("Decided = %v, want %v", err, lost)
 		}
 		store.hook(nil, nil)
@@ -435,7 +435,7 @@ func TestLostAnswer(t *testing.T) {
 	t.Run("it failed inside", func(t *testing.T) {
 		l, store := fresh(t)
 		store.hook(func(map[string][]byte) error { panic("inside") }, nil)
-		if _, err := l.Decided(t.Context(), entry(1), Batch{}); err == nil {
+		if _, err := l.RecordDecision(t.Context(), entry(1), Batch{}); err == nil {
 			t.Error("a row is written by a store that failed inside")
 		}
 		store.hook(nil, nil)
@@ -451,7 +451,7 @@ func TestRowsAfterCloseAreRefused(t *testing.T) {
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := l.Decided(t.Context(), entry(1), Batch{}); err == nil {
+	if _, err := l.RecordDecision(t.Context(), entry(1), Batch{}); err == nil {
 		t.Error("a closed ledger takes rows")
 	}
 }

@@ -154,9 +154,9 @@ func isMissing(at string) bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// kept yields the checkpoints of this venue in a place, the newest first. What was
+// checkpointsIn yields the checkpoints of this venue in a place, the newest first. What was
 // torn in writing is passed over.
-func (r *Reader) kept(at string, most int64) iter.Seq2[Checkpoint, error] {
+func (r *Reader) checkpointsIn(at string, most int64) iter.Seq2[Checkpoint, error] {
 	return func(yield func(Checkpoint, error) bool) {
 		text, err := readPlace(at, most)
 		if err != nil {
@@ -189,7 +189,7 @@ func (r *Reader) Continues(ctx context.Context, places []string) error {
 		return err
 	}
 	for _, place := range places {
-		for c, err := range r.kept(place, enough) {
+		for c, err := range r.checkpointsIn(place, enough) {
 			if err == nil {
 				err = r.covers(ctx, h.size, c)
 			}

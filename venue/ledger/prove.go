@@ -22,7 +22,7 @@ type Proof struct {
 // Prove makes the proof of a row, under the newest checkpoint or, if that does
 // not cover the row, under a new one.
 func (l *Ledger) Prove(ctx context.Context, seq uint64) (Proof, error) {
-	c := l.Signed()
+	c := l.LastCheckpoint()
 	if seq > c.Size {
 		var err error
 		if c, err = l.Checkpoint(ctx); err != nil {
@@ -32,7 +32,7 @@ func (l *Ledger) Prove(ctx context.Context, seq uint64) (Proof, error) {
 	if seq == 0 || seq > c.Size {
 		return Proof{}, fault.New(fault.NotFound, fmt.Sprintf("there is no row %d: the ledger has %d, beginning with row 1", seq, c.Size))
 	}
-	if p, err := l.Pruned(ctx); err != nil {
+	if p, err := l.PruneNote(ctx); err != nil {
 		return Proof{}, err
 	} else if seq <= p.To {
 		return Proof{}, &p

@@ -38,7 +38,7 @@ const (
 func (l *Ledger) Prune(ctx context.Context, keep Keep, rest func(context.Context) error) (rows uint64, err error) {
 	l.pruning.Lock()
 	defer l.pruning.Unlock()
-	p, err := l.Pruned(ctx)
+	p, err := l.PruneNote(ctx)
 	if err == nil {
 		err = l.clear(ctx, p, rest) // what a crash left
 	}
@@ -59,13 +59,13 @@ func (l *Ledger) Prune(ctx context.Context, keep Keep, rest func(context.Context
 }
 
 // prunable finds up to where rows may go, and the hashes to keep of them.
-func (l *Ledger) prunable(ctx context.Context, p PrunedRows, keep Keep) (next PrunedRows, hashes map[int64]tlog.Hash, err error) {
-	next = PrunedRows{From: p.To + 1, To: p.To}
+func (l *Ledger) prunable(ctx context.Context, p PruneNote, keep Keep) (next PruneNote, hashes map[int64]tlog.Hash, err error) {
+	next = PruneNote{From: p.To + 1, To: p.To}
 	signed, err := l.old(ctx, p.To, keep)
 	if err != nil || len(signed) == 0 {
 		return next, nil, err
 	}
-	until, err := l.ended(ctx, p.To, signed[len(signed)-1])
+	until, err := l.quietUntil(ctx, p.To, signed[len(signed)-1])
 	if err != nil {
 		return next, nil, err
 	}
@@ -73,10 +73,10 @@ func (l *Ledger) prunable(ctx context.Context, p PrunedRows, keep Keep) (next Pr
 		signed = signed[:len(signed)-1]
 	}
 	hashes = make(map[int64]tlog.Hash)
-	noted := noting(l.hashes(ctx), hashes)
+	noted := noteReads(l.hashes(ctx), hashes)
 	var last Checkpoint
 	if p.To > 0 {
-		if last, err = l.signedOver(ctx, p.To); err != nil {
+		if last, err = l.checkpointOf(ctx, p.To); err != nil {
 			return next, nil, err
 		}
 	}
@@ -120,7 +120,7 @@ func (l *Ledger) old(ctx context.Context, after uint64, keep Keep) (signed []Che
 	return signed, err
 }
 
-func (l *Ledger) signedOver(ctx context.Context, size uint64) (c Checkpoint, err error) {
+func (l *Ledger) checkpointOf(ctx context.Context, size uint64) (c Checkpoint, err error) {
 	raw, _, err := l.store.Get(ctx, signKey(size))
 	if err != nil {
 		return c, err
@@ -128,11 +128,11 @@ func (l *Ledger) signedOver(ctx context.Context, size uint64) (c Checkpoint, err
 	return l.openAt(store.Row{Key: signKey(size), Value: raw})
 }
 
-// ended checks the rows behind after up to a checkpoint, and returns the last
+// quietUntil checks the rows behind after up to a checkpoint, and returns the last
 // before the first call among them that still runs. Those that will never end are
 // ended first.
-func (l *Ledger) ended(ctx context.Context, after uint64, c Checkpoint) (until uint64, err error) {
-	frozen, thaw, err := l.frozen(ctx)
+func (l *Ledger) quietUntil(ctx context.Context, after uint64, c Checkpoint) (until uint64, err error) {
+	frozen, thaw, err := l.freeze(ctx)
 	if err != nil {
 		return 0, err
 	}
@@ -195,7 +195,7 @@ func (l *Ledger) abandon(seq uint64) error {
 
 // prune says that rows go, has that signed, and keeps their hashes. From then on
 // the rows do not count.
-func (l *Ledger) prune(ctx context.Context, p *PrunedRows, hashes map[int64]tlog.Hash, rest func(context.Context) error) (err error) {
+func (l *Ledger) prune(ctx context.Context, p *PruneNote, hashes map[int64]tlog.Hash, rest func(context.Context) error) (err error) {
 	if p.Note, err = l.Note(ctx, notePruned, p, Batch{}); err != nil {
 		return err
 	}
@@ -220,7 +220,7 @@ func (l *Ledger) prune(ctx context.Context, p *PrunedRows, hashes map[int64]tlog
 }
 
 // clear removes the records of rows that were pruned.
-func (l *Ledger) clear(ctx context.Context, p PrunedRows, rest func(context.Context) error) error {
+func (l *Ledger) clear(ctx context.Context, p PruneNote, rest func(context.Context) error) error {
 	for {
 		page, _, err := l.store.Page(ctx, rowPrefix, "", 1)
 		if err != nil || len(page) == 0 {

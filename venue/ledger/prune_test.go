@@ -178,15 +178,15 @@ func TestPruneByAge(t *testing.T) {
 func TestOpenCallsAreNotPruned(t *testing.T) {
 	l, store := fresh(t)
 	calls(t, l, 3)
-	if _, err := l.Decided(t.Context(), entry(1), Batch{}); err != nil { // row 7
+	if _, err := l.RecordDecision(t.Context(), entry(1), Batch{}); err != nil { // row 7
 		t.Fatal(err)
 	}
-	late, err := l.Decided(t.Context(), entry(2), Batch{}) // row 8, ended far behind
+	late, err := l.RecordDecision(t.Context(), entry(2), Batch{}) // row 8, ended far behind
 	if err != nil {
 		t.Fatal(err)
 	}
 	calls(t, l, 30)
-	if err := l.Finished(t.Context(), late, nil, Batch{}); err != nil {
+	if err := l.RecordOutcome(t.Context(), late, nil, Batch{}); err != nil {
 		t.Fatal(err)
 	}
 	signed(t, l)
@@ -222,12 +222,12 @@ func TestCutIsNotPruned(t *testing.T) {
 	for name, cut := range map[string]func(t *testing.T, l *Ledger, m *memory){
 		"removed": func(t *testing.T, _ *Ledger, m *memory) {},
 		"a record of it": func(t *testing.T, _ *Ledger, m *memory) {
-			p := PrunedRows{To: 18, Note: 30}
+			p := PruneNote{To: 18, Note: 30}
 			m.set(prunedKey, p.record())
 		},
 		"more than was pruned": func(t *testing.T, l *Ledger, m *memory) {
 			pruned(t, l, Keep{Rows: 45})
-			p := PrunedRows{To: 18, Note: 61}
+			p := PruneNote{To: 18, Note: 61}
 			m.set(prunedKey, p.record())
 		},
 		"an unsigned note": func(t *testing.T, l *Ledger, m *memory) {
@@ -235,7 +235,7 @@ func TestCutIsNotPruned(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p := PrunedRows{From: 1, To: 18, Root: root}
+			p := PruneNote{From: 1, To: 18, Root: root}
 			if p.Note, err = l.Note(t.Context(), notePruned, p, Batch{}); err != nil {
 				t.Fatal(err)
 			}
@@ -255,13 +255,13 @@ func TestCutIsNotPruned(t *testing.T) {
 			calls(t, l, 30)
 			hashes := map[int64]tlog.Hash{}
 			var last Checkpoint
-			all, err := l.signed(t.Context())
+			all, err := l.checkpoints(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
 			for _, c := range all {
 				if c.Size <= 18 {
-					if err := continues(last, c, noting(l.hashes(t.Context()), hashes)); err != nil {
+					if err := continues(last, c, noteReads(l.hashes(t.Context()), hashes)); err != nil {
 						t.Fatal(err)
 					}
 					last = c

@@ -24,36 +24,36 @@ const (
 	hashPrefix = prefix + "hash/"
 )
 
-func hashKey(index int64) string { return numbered(hashPrefix, uint64(index)) }
+func hashKey(index int64) string { return numberKey(hashPrefix, uint64(index)) }
 
 // notePruned is the note that says which rows were pruned.
 const notePruned = "rows pruned"
 
-// PrunedRows says which rows were pruned: as the detail of the note, and where
+// PruneNote says which rows were pruned: as the detail of the note, and where
 // they are missed.
-type PrunedRows struct {
+type PruneNote struct {
 	From uint64    `json:"from"` // that the note tells of
 	To   uint64    `json:"to"`   // the last, which a checkpoint was signed over; 0 is none
 	Root tlog.Hash `json:"root"` // of the tree up to there
 	Note uint64    `json:"-"`    // row that says so
 }
 
-func (p *PrunedRows) Error() string {
+func (p *PruneNote) Error() string {
 	return fmt.Sprintf("rows 1 to %d of the audit ledger were pruned, as row %d says", p.To, p.Note)
 }
 
 // Code is [fault.NotFound].
-func (*PrunedRows) Code() fault.Code { return fault.NotFound }
+func (*PruneNote) Code() fault.Code { return fault.NotFound }
 
-// Pruned says how many rows were pruned, and which row says so. The zero value is
+// PruneNote says how many rows were pruned, and which row says so. The zero value is
 // none.
-func (r *Reader) Pruned(ctx context.Context) (p PrunedRows, err error) {
+func (r *Reader) PruneNote(ctx context.Context) (p PruneNote, err error) {
 	raw, _, err := r.view.Get(ctx, prunedKey)
 	if err != nil || raw == nil {
 		return p, err
 	}
 	if len(raw) == 16 {
-		p = PrunedRows{To: binary.BigEndian.Uint64(raw), Note: binary.BigEndian.Uint64(raw[8:])}
+		p = PruneNote{To: binary.BigEndian.Uint64(raw), Note: binary.BigEndian.Uint64(raw[8:])}
 	}
 	if p.To == 0 || p.Note <= p.To || p.Note > maxSize {
 		return p, fmt.Errorf("%w: how many rows were pruned cannot be read", ErrBroken)
@@ -61,13 +61,13 @@ func (r *Reader) Pruned(ctx context.Context) (p PrunedRows, err error) {
 	return p, nil
 }
 
-func (p *PrunedRows) record() []byte {
+func (p *PruneNote) record() []byte {
 	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, p.To), p.Note)
 }
 
-// said checks that a row is the note of what was pruned.
-func (p *PrunedRows) said(row *Row, root tlog.Hash) error {
-	var said PrunedRows
+// checkNote checks that a row is the note of what was pruned.
+func (p *PruneNote) checkNote(row *Row, root tlog.Hash) error {
+	var said PruneNote
 	if row.Note == notePruned && json.Unmarshal(row.Detail, &said) == nil && said.To == p.To && said.Root == root {
 		return nil
 	}
@@ -75,16 +75,16 @@ func (p *PrunedRows) said(row *Row, root tlog.Hash) error {
 }
 
 // isSigned checks that a checkpoint covers the note.
-func (p *PrunedRows) isSigned(signed uint64) error {
+func (p *PruneNote) isSigned(signed uint64) error {
 	if p.Note <= signed {
 		return nil
 	}
 	return fmt.Errorf("%w: rows 1 to %d are gone, and row %d, by which they were pruned, is not signed: they were cut", ErrBroken, p.To, p.Note)
 }
 
-// checkPruned checks that what was pruned is said in a row that is signed.
-func (r *Reader) checkPruned(ctx context.Context, signed uint64) error {
-	p, err := r.Pruned(ctx)
+// checkPruneNote checks that what was pruned is said in a row that is signed.
+func (r *Reader) checkPruneNote(ctx context.Context, signed uint64) error {
+	p, err := r.PruneNote(ctx)
 	if err != nil || p.To == 0 {
 		return err
 	}
@@ -92,7 +92,7 @@ func (r *Reader) checkPruned(ctx context.Context, signed uint64) error {
 		return err
 	}
 	root, err := tlog.TreeHash(int64(p.To), r.hashes(ctx))
-	if _, missing := errors.AsType[*PrunedRows](err); missing {
+	if _, missing := errors.AsType[*PruneNote](err); missing {
 		err = fmt.Errorf("%w: the hashes of rows 1 to %d, which were pruned, are missing", ErrBroken, p.To)
 	}
 	if err != nil {
@@ -106,12 +106,12 @@ func (r *Reader) checkPruned(ctx context.Context, signed uint64) error {
 	if err != nil {
 		return err
 	}
-	return p.said(&row, root)
+	return p.checkNote(&row, root)
 }
 
-// prunedHash is a hash that was kept of what was pruned. why is the error of who
+// spareHash is a hash that was kept of what was pruned. why is the error of who
 // finds none.
-func (r *Reader) prunedHash(ctx context.Context, index int64, why error) (h tlog.Hash, err error) {
+func (r *Reader) spareHash(ctx context.Context, index int64, why error) (h tlog.Hash, err error) {
 	raw, _, err := r.view.Get(ctx, hashKey(index))
 	switch {
 	case err != nil:
@@ -124,10 +124,10 @@ func (r *Reader) prunedHash(ctx context.Context, index int64, why error) (h tlog
 	return tlog.Hash(raw), nil
 }
 
-// passed checks the checkpoints over rows that were pruned, and takes them off
+// passOver checks the checkpoints over rows that were pruned, and takes them off
 // those that are still to come: each continues the one before, and the last is
 // over all of those rows.
-func (v *verification) passed(p PrunedRows, hashes tlog.HashReader) error {
+func (v *verification) passOver(p PruneNote, hashes tlog.HashReader) error {
 	var last Checkpoint
 	for len(v.ahead) > 0 && v.ahead[0].Size <= p.To {
 		c := v.ahead[0]
@@ -155,17 +155,17 @@ func (v *verification) passed(p PrunedRows, hashes tlog.HashReader) error {
 func continues(last, c Checkpoint, hashes tlog.HashReader) error {
 	root, err := tlog.TreeHash(int64(c.Size), hashes)
 	if err == nil && root != c.Root {
-		return rewritten(c.Size)
+		return rewriteError(c.Size)
 	}
 	if err == nil && last.Size > 0 && last.Size < c.Size {
 		var proof tlog.TreeProof
 		if proof, err = tlog.ProveTree(int64(c.Size), int64(last.Size), hashes); err == nil {
 			if tlog.CheckTree(proof, int64(c.Size), c.Root, int64(last.Size), last.Root) != nil {
-				return rewritten(last.Size)
+				return rewriteError(last.Size)
 			}
 		}
 	}
-	if _, pruned := errors.AsType[*PrunedRows](err); pruned {
+	if _, pruned := errors.AsType[*PruneNote](err); pruned {
 		return fmt.Errorf("%w: a checkpoint was signed over %d rows that the ledger did not have when these were pruned", ErrBroken, c.Size)
 	}
 	return err

@@ -34,8 +34,8 @@ type view interface {
 // takes one that is broken.
 func NewReader(store Store, venue ucan.DID) *Reader { return &Reader{store, store, venue} }
 
-// frozen reads the ledger as it is at this moment, until thaw is called.
-func (r *Reader) frozen(ctx context.Context) (at *Reader, thaw func(), err error) {
+// freeze reads the ledger as it is at this moment, until thaw is called.
+func (r *Reader) freeze(ctx context.Context) (at *Reader, thaw func(), err error) {
 	snap, err := r.store.Snapshot(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -51,16 +51,16 @@ const rowsAtOnce = 256
 // or 1 it checks the whole ledger. Rows that were pruned are passed over.
 func (r *Reader) Rows(ctx context.Context, from uint64) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
-		r, thaw, err := r.frozen(ctx)
+		r, thaw, err := r.freeze(ctx)
 		if err != nil {
 			yield(Row{}, err)
 			return
 		}
 		defer thaw()
-		var p PrunedRows
+		var p PruneNote
 		h, err := r.readHead(ctx)
 		if err == nil {
-			p, err = r.Pruned(ctx)
+			p, err = r.PruneNote(ctx)
 		}
 		from = max(from, 1, p.To+1)
 		if err == nil && from > h.size {
@@ -139,7 +139,7 @@ func (r *Reader) Newest(ctx context.Context) (Row, error) {
 // pruned are left out.
 func (r *Reader) Last(ctx context.Context, before uint64) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
-		p, err := r.Pruned(ctx)
+		p, err := r.PruneNote(ctx)
 		if err != nil {
 			yield(Row{}, err)
 			return
@@ -166,7 +166,7 @@ func (r *Reader) Last(ctx context.Context, before uint64) iter.Seq2[Row, error] 
 				}
 				var row Row
 				if err == nil {
-					row, err = decodeRow(seq, record.Value[min(completed(seq), len(record.Value)):])
+					row, err = decodeRow(seq, record.Value[min(subtreeLength(seq), len(record.Value)):])
 				}
 				if !yield(row, err) || err != nil {
 					return
@@ -179,22 +179,22 @@ func (r *Reader) Last(ctx context.Context, before uint64) iter.Seq2[Row, error] 
 // Venue is whose ledger it is.
 func (r *Reader) Venue() ucan.DID { return r.venue }
 
-// Judged is a row with what came of the call that it decides on.
-type Judged struct {
+// Verdict is a row with what came of the call that it decides on.
+type Verdict struct {
 	Row
 	Late *Row // the row of the outcome; nil where none was found
 }
 
 // IsDenied reports whether the call was denied, by the decision or by its handler, which found
 // that the caller may not.
-func (j *Judged) IsDenied() bool {
+func (j *Verdict) IsDenied() bool {
 	return j.Entry != nil && j.Verdict == tools.Denied || j.Late != nil && j.Late.Outcome == OutcomeDenied
 }
 
-// LastJudged is [Reader.Last] with the outcomes of decisions, which are looked for among
+// LastVerdicts is [Reader.Last] with the outcomes of decisions, which are looked for among
 // as many rows behind before.
-func (r *Reader) LastJudged(ctx context.Context, before, behind uint64) iter.Seq2[Judged, error] {
-	return func(yield func(Judged, error) bool) {
+func (r *Reader) LastVerdicts(ctx context.Context, before, behind uint64) iter.Seq2[Verdict, error] {
+	return func(yield func(Verdict, error) bool) {
 		outcomes := make(map[uint64]*Row)
 		from := before
 		if from > 0 {
@@ -202,13 +202,13 @@ func (r *Reader) LastJudged(ctx context.Context, before, behind uint64) iter.Seq
 		}
 		for row, err := range r.Last(ctx, from) {
 			if err != nil {
-				yield(Judged{}, err)
+				yield(Verdict{}, err)
 				return
 			}
 			if row.Of != 0 {
 				outcomes[row.Of] = &row
 			}
-			j := Judged{row, outcomes[row.Seq]}
+			j := Verdict{row, outcomes[row.Seq]}
 			delete(outcomes, row.Seq)
 			if (before == 0 || row.Seq < before) && !yield(j, nil) {
 				return

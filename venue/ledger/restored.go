@@ -34,7 +34,7 @@ func (r *Reader) CutFile(path string, rows uint64) error {
 		return nil
 	}
 	var left []string
-	for c, err := range r.kept(path, math.MaxInt64) {
+	for c, err := range r.checkpointsIn(path, math.MaxInt64) {
 		if err != nil {
 			return err
 		}
@@ -54,7 +54,7 @@ func Texts(ctx context.Context, space *store.Store) iter.Seq2[[]byte, error] {
 			var text []byte
 			if err == nil {
 				if seq, strange := seqOf(row.Key); strange == nil {
-					text = row.Value[min(completed(seq), len(row.Value)):]
+					text = row.Value[min(subtreeLength(seq), len(row.Value)):]
 				}
 			}
 			if err == nil && len(text) == 0 {

@@ -59,11 +59,11 @@ const (
 )
 
 // rowKey sorts as the sequence does.
-func rowKey(seq uint64) string { return numbered(rowPrefix, seq) }
+func rowKey(seq uint64) string { return numberKey(rowPrefix, seq) }
 
-func signKey(size uint64) string { return numbered(signPrefix, size) }
+func signKey(size uint64) string { return numberKey(signPrefix, size) }
 
-func numbered(prefix string, n uint64) string {
+func numberKey(prefix string, n uint64) string {
 	var key [len(signPrefix) + 8]byte
 	return string(binary.BigEndian.AppendUint64(append(key[:0], prefix...), n))
 }

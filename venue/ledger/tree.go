@@ -19,7 +19,7 @@ type tree struct {
 }
 
 // add appends a leaf, and to above the roots of the larger subtrees that the
-// leaf completes, from the lowest up: [completed] bytes of them.
+// leaf completes, from the lowest up: [subtreeLength] bytes of them.
 func (t *tree) add(leaf tlog.Hash, above []byte) []byte {
 	t.size++
 	for range bits.TrailingZeros64(t.size) {
@@ -93,9 +93,9 @@ func parseTree(raw []byte) (*tree, error) {
 	return t, nil
 }
 
-// completed is the length of the hashes that stand before the row in its
+// subtreeLength is the length of the hashes that stand before the row in its
 // record: the roots of the subtrees of two leaves and more that it completes.
-func completed(seq uint64) int { return bits.TrailingZeros64(seq) * tlog.HashSize }
+func subtreeLength(seq uint64) int { return bits.TrailingZeros64(seq) * tlog.HashSize }
 
 // record reads the record of a row: the hashes, and the row's JSON.
 func (r *Reader) record(ctx context.Context, seq uint64) (hashes, row []byte, err error) {
@@ -104,7 +104,7 @@ func (r *Reader) record(ctx context.Context, seq uint64) (hashes, row []byte, er
 		return nil, nil, err
 	}
 	if raw == nil {
-		if p, err := r.Pruned(ctx); err != nil {
+		if p, err := r.PruneNote(ctx); err != nil {
 			return nil, nil, err
 		} else if seq <= p.To {
 			return nil, nil, &p
@@ -114,7 +114,7 @@ func (r *Reader) record(ctx context.Context, seq uint64) (hashes, row []byte, er
 }
 
 func split(seq uint64, raw []byte) (hashes, row []byte, err error) {
-	n := completed(seq)
+	n := subtreeLength(seq)
 	if len(raw) <= n {
 		return nil, nil, fmt.Errorf("%w: row %d is missing", ErrBroken, seq)
 	}
@@ -129,8 +129,8 @@ func (r *Reader) hashes(ctx context.Context) tlog.HashReaderFunc {
 		for i, index := range indexes {
 			level, n := tlog.SplitStoredHashIndex(index)
 			hashes, row, err := r.record(ctx, uint64(n+1)<<level)
-			if _, pruned := errors.AsType[*PrunedRows](err); pruned {
-				if out[i], err = r.prunedHash(ctx, index, err); err == nil {
+			if _, pruned := errors.AsType[*PruneNote](err); pruned {
+				if out[i], err = r.spareHash(ctx, index, err); err == nil {
 					continue
 				}
 			}

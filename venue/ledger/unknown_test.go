@@ -21,7 +21,7 @@ func TestUnknownGroup(t *testing.T) {
 		}
 		return stopped
 	}
-	group := []*pending{l.begin(Batch{}), l.begin(Batch{})}
+	group := []*draft{l.begin(Batch{}), l.begin(Batch{})}
 	for _, p := range group {
 		p.body = appendNote(p.body, "note", []byte(`{}`))
 	}
@@ -58,11 +58,11 @@ func TestPanicWhileWritten(t *testing.T) {
 				var first sync.Once
 				st.hook(func(map[string][]byte) error { first.Do(func() { <-release }); return nil }, nil)
 				var wg sync.WaitGroup
-				wg.Go(func() { _, _ = l.Decided(t.Context(), entry(0), Batch{}) })
+				wg.Go(func() { _, _ = l.RecordDecision(t.Context(), entry(0), Batch{}) })
 				synctest.Wait()
 				errs := make([]error, 2)
 				for i := range errs {
-					wg.Go(func() { _, errs[i] = l.Decided(t.Context(), entry(i+1), Batch{}) })
+					wg.Go(func() { _, errs[i] = l.RecordDecision(t.Context(), entry(i+1), Batch{}) })
 				}
 				synctest.Wait()
 				st.hook(tt.before, tt.after)

@@ -32,12 +32,12 @@ func (r *Reader) Verify(ctx context.Context, places []string, against ...string)
 	if err != nil {
 		return Report{}, err
 	}
-	r, thaw, err := r.frozen(ctx)
+	r, thaw, err := r.freeze(ctx)
 	if err != nil {
 		return Report{}, err
 	}
 	defer thaw()
-	signed, err := r.signed(ctx)
+	signed, err := r.checkpoints(ctx)
 	if err != nil {
 		return Report{}, err
 	}
@@ -46,7 +46,7 @@ func (r *Reader) Verify(ctx context.Context, places []string, against ...string)
 		if made && isMissing(place) {
 			v.report.Missing = append(v.report.Missing, place)
 		}
-		for c, err := range r.kept(place, math.MaxInt64) {
+		for c, err := range r.checkpointsIn(place, math.MaxInt64) {
 			if err != nil {
 				return Report{}, err
 			}
@@ -77,7 +77,7 @@ type verification struct {
 	tree   tree
 	ahead  []Checkpoint // that are still to come, the smallest first
 	open   map[uint64]bool
-	pruned PrunedRows // of which the note is still to come
+	pruned PruneNote // of which the note is still to come
 	report Report
 
 	restored string // what the last row says that tells of a restored folder
@@ -105,11 +105,11 @@ func (r *Reader) verification(against []string) (*verification, error) {
 
 // begin begins behind the rows that were pruned.
 func (v *verification) begin(ctx context.Context, r *Reader) error {
-	p, err := r.Pruned(ctx)
+	p, err := r.PruneNote(ctx)
 	if err != nil || p.To == 0 {
 		return err
 	}
-	return v.passed(p, r.hashes(ctx))
+	return v.passOver(p, r.hashes(ctx))
 }
 
 // expect adds checkpoints, many at once where there are many: all are sorted each time.
@@ -121,7 +121,7 @@ func (v *verification) expect(all ...Checkpoint) {
 
 // follow takes the rows that the tree grows by, one after the other.
 func (v *verification) follow(rows iter.Seq2[[]byte, error]) error {
-	if err := v.reached(); err != nil {
+	if err := v.compare(); err != nil {
 		return err
 	}
 	for raw, err := range rows {
@@ -137,23 +137,23 @@ func (v *verification) follow(rows iter.Seq2[[]byte, error]) error {
 			v.restored = fmt.Sprintf("row %d says that the folder was restored from a backup: %s", row.Seq, row.Detail)
 		}
 		if row.Seq == v.pruned.Note {
-			if err := v.pruned.said(&row, v.pruned.Root); err != nil {
+			if err := v.pruned.checkNote(&row, v.pruned.Root); err != nil {
 				return err
 			}
 			v.report.Pruned, v.report.PrunedBy = v.pruned.To, v.pruned.Note
 		}
-		if err := v.reached(); err != nil {
+		if err := v.compare(); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// reached compares the tree with the checkpoints of its size.
-func (v *verification) reached() error {
+// compare compares the tree with the checkpoints of its size.
+func (v *verification) compare() error {
 	for len(v.ahead) > 0 && v.ahead[0].Size == v.tree.size {
 		if v.tree.root() != v.ahead[0].Root {
-			return rewritten(v.tree.size)
+			return rewriteError(v.tree.size)
 		}
 		v.report.Signed = v.tree.size
 		v.ahead = v.ahead[1:]
@@ -162,14 +162,14 @@ func (v *verification) reached() error {
 }
 
 func (v *verification) end() (Report, error) {
-	if err := v.reached(); err != nil { // by a checkpoint that came last
+	if err := v.compare(); err != nil { // by a checkpoint that came last
 		return Report{}, err
 	}
 	if len(v.ahead) > 0 {
-		return Report{}, rolledBack(v.ahead[len(v.ahead)-1].Size, v.tree.size)
+		return Report{}, rollbackError(v.ahead[len(v.ahead)-1].Size, v.tree.size)
 	}
 	if v.report.PrunedBy != v.pruned.Note {
-		return Report{}, v.pruned.said(&Row{}, v.pruned.Root)
+		return Report{}, v.pruned.checkNote(&Row{}, v.pruned.Root)
 	}
 	if err := v.pruned.isSigned(v.report.Signed); err != nil {
 		return Report{}, err

@@ -24,29 +24,29 @@ type Batch struct {
 	Del    []string
 }
 
-// movedError says that a key of a [Batch] did not stand at the revision that
+// staleError says that a key of a [Batch] did not stand at the revision that
 // was expected: neither the row nor the batch was written.
-type movedError struct{ Key string }
+type staleError struct{ Key string }
 
-// Moved returns the key of a [Batch] that did not stand at the revision that was
+// StaleKey returns the key of a [Batch] that did not stand at the revision that was
 // expected, where that is why nothing was written.
-func Moved(err error) (key string, ok bool) {
-	moved, ok := errors.AsType[*movedError](err)
+func StaleKey(err error) (key string, ok bool) {
+	moved, ok := errors.AsType[*staleError](err)
 	if ok {
 		key = moved.Key
 	}
 	return key, ok
 }
 
-func (e *movedError) Error() string {
+func (e *staleError) Error() string {
 	return fmt.Sprintf("write audit row: %q has changed in the meantime", e.Key)
 }
 
-// Decided writes a decision, and a batch in the same step, or neither where the
+// RecordDecision writes a decision, and a batch in the same step, or neither where the
 // batch's conditions do not hold. What does not run survives a loss of power when
 // it returns; a permission survives the death of the process, and more with its
 // outcome.
-func (l *Ledger) Decided(ctx context.Context, e tools.Entry, with Batch) (seq uint64, err error) {
+func (l *Ledger) RecordDecision(ctx context.Context, e tools.Entry, with Batch) (seq uint64, err error) {
 	p := l.begin(with)
 	defer l.reuse(p)
 	e.Digest = l.digests.of(&e)
@@ -54,9 +54,9 @@ func (l *Ledger) Decided(ctx context.Context, e tools.Entry, with Batch) (seq ui
 	return l.add(p)
 }
 
-// Finished writes the outcome of the decision seq, and a batch in the same step.
+// RecordOutcome writes the outcome of the decision seq, and a batch in the same step.
 // They survive a loss of power when it returns.
-func (l *Ledger) Finished(ctx context.Context, seq uint64, failure error, with Batch) error {
+func (l *Ledger) RecordOutcome(ctx context.Context, seq uint64, failure error, with Batch) error {
 	p := l.begin(with)
 	defer l.reuse(p)
 	outcome, text := outcomeOK, ""
@@ -89,24 +89,24 @@ func (l *Ledger) Note(ctx context.Context, note string, detail any, with Batch) 
 	return l.add(p)
 }
 
-// pending is a row that waits to be written.
-type pending struct {
+// draft is a row that waits to be written.
+type draft struct {
 	group.Turn
 	body []byte // an object of what follows its number and its time
 	with Batch
 	seq  uint64 // valid when done
 }
 
-func (l *Ledger) begin(with Batch) *pending {
-	p, ok := l.spare.Get().(*pending)
+func (l *Ledger) begin(with Batch) *draft {
+	p, ok := l.spare.Get().(*draft)
 	if !ok {
-		p = new(pending)
+		p = new(draft)
 	}
 	p.body, p.with, p.seq = p.body[:0], with, 0
 	return p
 }
 
-func (l *Ledger) reuse(p *pending) {
+func (l *Ledger) reuse(p *draft) {
 	p.with = Batch{}
 	if cap(p.body) <= 16<<10 {
 		l.spare.Put(p)
@@ -114,7 +114,7 @@ func (l *Ledger) reuse(p *pending) {
 }
 
 // add has the row written with those that come at the same time.
-func (l *Ledger) add(p *pending) (uint64, error) {
+func (l *Ledger) add(p *draft) (uint64, error) {
 	l.mu.Lock()
 	closed := l.closed
 	l.mu.Unlock()
@@ -133,7 +133,7 @@ const (
 
 // take says which rows are written next: no more than until a checkpoint is due, and
 // none whose batch meets another's.
-func (l *Ledger) take(waiting []*pending) (n int) {
+func (l *Ledger) take(waiting []*draft) (n int) {
 	w := &l.writer
 	clear(w.claims)
 	l.mu.Lock()
@@ -217,7 +217,7 @@ type writer struct {
 
 // writeAll writes a group, also when the callers have gone, and says that it needs a
 // checkpoint.
-func (l *Ledger) writeAll(group []*pending) {
+func (l *Ledger) writeAll(group []*draft) {
 	l.write(context.Background(), group)
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -225,17 +225,17 @@ func (l *Ledger) writeAll(group []*pending) {
 }
 
 // write writes a group. Each of it has its number then, or an error.
-func (l *Ledger) write(ctx context.Context, group []*pending) {
+func (l *Ledger) write(ctx context.Context, group []*draft) {
 	for len(group) > 0 {
 		err := l.tryWrite(ctx, group)
-		moved, isMoved := errors.AsType[*movedError](err)
+		moved, isMoved := errors.AsType[*staleError](err)
 		if err != nil && !isMoved && len(group) > 1 && !errors.Is(err, store.ErrUnknown) { // one alone may be at fault
 			for i := range group {
 				l.write(ctx, group[i:i+1])
 			}
 			return
 		}
-		var rest []*pending // goes without those whose batch expected the key
+		var rest []*draft // goes without those whose batch expected the key
 		for _, p := range group {
 			if isMoved && !p.with.expects(moved.Key) {
 				rest = append(rest, p)
@@ -247,7 +247,7 @@ func (l *Ledger) write(ctx context.Context, group []*pending) {
 	}
 }
 
-func (l *Ledger) tryWrite(ctx context.Context, group []*pending) error {
+func (l *Ledger) tryWrite(ctx context.Context, group []*draft) error {
 	w := &l.writer
 	for {
 		if w.stale {
@@ -261,7 +261,7 @@ func (l *Ledger) tryWrite(ctx context.Context, group []*pending) error {
 		first := rowKey(w.tree.size + 1)
 		del := w.lay(group, first, l.now().UTC())
 		moved, err := l.store.Apply(ctx, w.expect, w.put, del)
-		if err != nil && !l.landed(ctx, first) {
+		if err != nil && !l.hasLanded(ctx, first) {
 			return fmt.Errorf("write audit row: %w", err)
 		}
 		switch moved {
@@ -274,20 +274,20 @@ func (l *Ledger) tryWrite(ctx context.Context, group []*pending) error {
 		case first: // another process writes this ledger: go on behind its rows
 		default:
 			w.stale = false
-			return &movedError{moved}
+			return &staleError{moved}
 		}
 	}
 }
 
-// landed finds out whether a group was written of which the store cannot tell.
-func (l *Ledger) landed(ctx context.Context, first string) bool {
+// hasLanded finds out whether a group was written of which the store cannot tell.
+func (l *Ledger) hasLanded(ctx context.Context, first string) bool {
 	raw, _, err := l.store.Get(ctx, first)
 	return err == nil && raw != nil && string(raw) == string(l.writer.put[first])
 }
 
 // lay lays the batch of a group out, with the rows numbered from that of the
 // key first on.
-func (w *writer) lay(group []*pending, first string, now time.Time) (del []string) {
+func (w *writer) lay(group []*draft, first string, now time.Time) (del []string) {
 	if w.put == nil {
 		w.put, w.expect = make(map[string][]byte), make(map[string]uint64)
 	}
@@ -298,7 +298,7 @@ func (w *writer) lay(group []*pending, first string, now time.Time) (del []strin
 
 	for _, p := range group {
 		p.seq = w.next.size + 1
-		above := completed(p.seq)
+		above := subtreeLength(p.seq)
 		record := append(make([]byte, 0, above+maxStart+len(p.body)), zeros[:above]...)
 		record = appendRow(record, p.seq, now, p.body)
 		w.next.add(tlog.RecordHash(record[above:]), record[:0])

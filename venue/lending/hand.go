@@ -62,7 +62,7 @@ func (r *Room) narrow(call tools.Call, parent *record, in *lending.Attenuate) (*
 		Parent: parent.ID, Depth: parent.Depth + 1, Purpose: parent.Purpose, Revocation: name("rv"), Expires: parent.Expires, Operations: parent.Operations,
 		Bearer: call.Authority().Bearer(),
 	}
-	if err := child.heldBy(call, in); err != nil {
+	if err := child.setHolder(call, in); err != nil {
 		return nil, err
 	}
 	c := in.Constraints
@@ -105,8 +105,8 @@ func (r *Room) narrow(call tools.Call, parent *record, in *lending.Attenuate) (*
 	return child, nil
 }
 
-// heldBy says who has a new capability: by default whoever has the one that it is made of.
-func (rec *record) heldBy(call tools.Call, in *lending.Attenuate) error {
+// setHolder says who has a new capability: by default whoever has the one that it is made of.
+func (rec *record) setHolder(call tools.Call, in *lending.Attenuate) error {
 	if in.Holder != "" {
 		holder, err := ucan.ParseDID(in.Holder)
 		if err != nil {
@@ -130,11 +130,11 @@ func (rec *record) heldBy(call tools.Call, in *lending.Attenuate) error {
 
 // Revoke is that of [lending.Service]. Who was lent a capability ends it, or who made it, or
 // something that it was made of.
-func (r *Room) Revoke(ctx context.Context, call tools.Call, in lending.Revoke) (out lending.Revoked, err error) {
+func (r *Room) Revoke(ctx context.Context, call tools.Call, in lending.Revoke) (out lending.RevokeResult, err error) {
 	if len(in.RevocationID) > 100 || strings.ContainsAny(in.RevocationID, "/") {
 		return out, errUnknown
 	}
-	id, err := r.named(ctx, "rev/"+in.RevocationID)
+	id, err := r.byMark(ctx, "rev/"+in.RevocationID)
 	if err != nil {
 		return out, err
 	}
@@ -147,7 +147,7 @@ func (r *Room) Revoke(ctx context.Context, call tools.Call, in lending.Revoke) (
 			return out, cmp.Or(err, errUnknown)
 		}
 		if rec.Revoked {
-			return lending.Revoked{RevocationID: in.RevocationID, Revoked: true}, nil
+			return lending.RevokeResult{RevocationID: in.RevocationID, Revoked: true}, nil
 		}
 		rec.Revoked = true
 		raw, err := json.Marshal(rec)
@@ -159,7 +159,7 @@ func (r *Room) Revoke(ctx context.Context, call tools.Call, in lending.Revoke) (
 			return out, err
 		}
 		if moved == "" {
-			return lending.Revoked{RevocationID: in.RevocationID, Revoked: true}, nil
+			return lending.RevokeResult{RevocationID: in.RevocationID, Revoked: true}, nil
 		}
 	}
 }
@@ -183,12 +183,12 @@ func (r *Room) mayEnd(ctx context.Context, call tools.Call, rec *record) (bool, 
 
 // List is that of [lending.Service].
 func (r *Room) List(ctx context.Context, call tools.Call, _ lending.List) (lending.Capabilities, error) {
-	list, err := r.held(ctx, call)
-	return shown(list), err
+	list, err := r.holdings(ctx, call)
+	return viewOf(list), err
 }
 
-// held are the capabilities that the caller has now.
-func (r *Room) held(ctx context.Context, call tools.Call) (list []*record, err error) {
+// holdings are the capabilities that the caller has now.
+func (r *Room) holdings(ctx context.Context, call tools.Call) (list []*record, err error) {
 	below := ofKey(call.Owner(), "")
 	for key, err := range store.Keys(ctx, r.Store, below, "") {
 		if err != nil {

@@ -69,7 +69,7 @@ func (r *Room) end(call tools.Call, asked string, now time.Time) (time.Time, err
 	if most := now.Add(maxLife); end.After(most) {
 		end = most
 	}
-	if proved := call.Authority().Proved(); !proved.IsZero() && end.After(proved) {
+	if proved := call.Authority().ProofEnd(); !proved.IsZero() && end.After(proved) {
 		end = proved
 	}
 	return end.Truncate(time.Second), nil
@@ -89,7 +89,7 @@ func ending(asked string, now time.Time) (time.Time, error) {
 
 // holds reports whether the caller has a capability of a grant.
 func (r *Room) holds(ctx context.Context, call tools.Call, grant string) (bool, error) {
-	list, err := r.held(ctx, call)
+	list, err := r.holdings(ctx, call)
 	return slices.ContainsFunc(list, func(rec *record) bool { return rec.Grant == grant }), err
 }
 
@@ -101,7 +101,7 @@ func (r *Room) issue(ctx context.Context, call tools.Call, s *section, g *config
 		if err != nil {
 			return nil, noGrant(g.ID)
 		}
-		auth = agent.CalledBy(auth, false)
+		auth = agent.ByCaller(auth, false)
 	}
 	rec := &record{
 		ID: name("cap"), Grant: g.ID, Owner: call.Owner(), Maker: call.Owner(), Holder: call.Owner(), Agent: call.Actor(), Behind: call.Authority().Behind(), Run: call.Authority().Run(), Purpose: in.Purpose,
@@ -166,7 +166,7 @@ func within(g *config.Grant, q *lending.Query) (caps.Resource, error) {
 	return at, nil
 }
 
-// resolve is what a query finds, as far as auth reaches it.
+// resolve returns what a query finds, as far as auth reaches it.
 func (r *Room) resolve(ctx context.Context, auth tools.Authority, g *config.Grant, at caps.Resource, q *lending.Query) ([]thing, error) {
 	var listed struct {
 		Exists bool     `json:"exists"`
@@ -174,9 +174,9 @@ func (r *Room) resolve(ctx context.Context, auth tools.Authority, g *config.Gran
 		Keys   []string `json:"keys"`
 	}
 	if err := r.ask(ctx, auth, "covia:list", map[string]any{"path": at.String(), "limit": maxLooked}, &listed); err != nil {
-		return nil, unreached(g.ID, err)
+		return nil, reachError(g.ID, err)
 	}
-	wanted, err := wantedBy(q)
+	wanted, err := limitsFor(q)
 	if err != nil {
 		return nil, err
 	}
@@ -186,7 +186,7 @@ func (r *Room) resolve(ctx context.Context, auth tools.Authority, g *config.Gran
 		if err != nil {
 			continue // nothing reaches it by a path
 		}
-		if !auth.Caps().Check(caps.Need("crud/read", path.String())).Allowed() {
+		if !auth.Caps().Check(caps.Need("crud/read", path.String())).IsAllowed() {
 			continue // also where a person would be asked, for each thing
 		}
 		var read struct {
@@ -194,7 +194,7 @@ func (r *Room) resolve(ctx context.Context, auth tools.Authority, g *config.Gran
 			Value  json.RawMessage `json:"value"`
 		}
 		if err := r.ask(ctx, auth, "covia:read", map[string]any{"path": path.String()}, &read); err != nil {
-			if _, skipped := errors.AsType[*lending.Error](unreached(g.ID, err)); skipped {
+			if _, skipped := errors.AsType[*lending.Error](reachError(g.ID, err)); skipped {
 				continue
 			}
 			return nil, err
@@ -219,8 +219,8 @@ func (r *Room) resolve(ctx context.Context, auth tools.Authority, g *config.Gran
 	return things, nil
 }
 
-// unreached is the refusal of what auth does not reach, and any other error as it is.
-func unreached(grant string, err error) error {
+// reachError is the refusal of what auth does not reach, and any other error as it is.
+func reachError(grant string, err error) error {
 	switch fault.Of(err) {
 	case fault.Denied, fault.Refused, fault.NotFound, fault.InvalidInput, fault.Waiting, fault.ApprovalRequired:
 		return noGrant(grant)
@@ -228,8 +228,8 @@ func unreached(grant string, err error) error {
 	return err
 }
 
-// wantedBy is what fields have to be for a query.
-func wantedBy(q *lending.Query) (caps.Limits, error) {
+// limitsFor is what fields have to be for a query.
+func limitsFor(q *lending.Query) (caps.Limits, error) {
 	if q == nil || len(q.Filter) == 0 {
 		return caps.Limits{}, nil
 	}
@@ -295,10 +295,10 @@ func (r *Room) keep(ctx context.Context, maker ucan.DID, made []*record, expect 
 	if err := r.store(ctx, made, expect); err != nil {
 		return lending.Capabilities{}, err
 	}
-	return shown(made), nil
+	return viewOf(made), nil
 }
 
-func shown(list []*record) lending.Capabilities {
+func viewOf(list []*record) lending.Capabilities {
 	out := lending.Capabilities{Capabilities: make([]lending.Capability, len(list))}
 	for i, rec := range list {
 		c := lending.Capability{

@@ -129,12 +129,12 @@ type thing struct {
 	Collection bool   `json:"collection,omitempty"`
 }
 
-// Rows is below which key of the whole store [Held] looks at rows.
+// Rows is below which key of the whole store [CarryOver] looks at rows.
 const Rows = "q/cap/"
 
-// Held says which capabilities are revoked where a folder is taken back to a moment, by their rows
+// CarryOver says which capabilities are revoked where a folder is taken back to a moment, by their rows
 // then and now: those that are by now.
-func Held(then, now map[string][]byte) (put map[string][]byte, del []string, err error) {
+func CarryOver(then, now map[string][]byte) (put map[string][]byte, del []string, err error) {
 	put = make(map[string][]byte)
 	for key := range then {
 		var is record
@@ -180,7 +180,7 @@ func (r *Room) read(ctx context.Context, id string) (*record, uint64, error) {
 	return rec, rev, json.Unmarshal(raw, rec)
 }
 
-// find is a capability of the caller's, by its id or its token. One that the caller does not
+// find returns a capability of the caller's, by its id or its token. One that the caller does not
 // have is as one that does not exist.
 func (r *Room) find(ctx context.Context, call tools.Call, id string) (*record, error) {
 	if strings.Count(id, ".") == 2 {
@@ -188,7 +188,7 @@ func (r *Room) find(ctx context.Context, call tools.Call, id string) (*record, e
 		if err != nil {
 			return nil, errUnknown
 		}
-		if id, err = r.named(ctx, "cid/"+link.CID.String()); err != nil {
+		if id, err = r.byMark(ctx, "cid/"+link.CID.String()); err != nil {
 			return nil, err
 		}
 	}
@@ -205,8 +205,8 @@ func (r *Room) find(ctx context.Context, call tools.Call, id string) (*record, e
 	return rec, nil
 }
 
-// named is the id of the capability that a mark names.
-func (r *Room) named(ctx context.Context, mark string) (string, error) {
+// byMark returns the id of the capability that a mark names.
+func (r *Room) byMark(ctx context.Context, mark string) (string, error) {
 	raw, _, err := r.Store.Get(ctx, mark)
 	if err == nil && raw == nil {
 		err = errUnknown
@@ -259,7 +259,7 @@ func (r *Room) stands(ctx context.Context, rec *record) (root *record, err error
 	for range maxDepth + 1 {
 		revoked := rec.Revoked
 		if !revoked {
-			if revoked, err = r.tokenRevoked(ctx, rec); err != nil {
+			if revoked, err = r.isTokenRevoked(ctx, rec); err != nil {
 				return nil, err
 			}
 		}
@@ -281,8 +281,8 @@ func (r *Room) stands(ctx context.Context, rec *record) (root *record, err error
 	return nil, errUnknown
 }
 
-// tokenRevoked reports whether the token of a capability is revoked by its owner or holder.
-func (r *Room) tokenRevoked(ctx context.Context, rec *record) (bool, error) {
+// isTokenRevoked reports whether the token of a capability is revoked by its owner or holder.
+func (r *Room) isTokenRevoked(ctx context.Context, rec *record) (bool, error) {
 	list, err := r.Verifier.Store.Revocations(ctx, rec.CID)
 	return slices.ContainsFunc(list, func(rv *ucan.Revocation) bool { return rv.Issuer == rec.Owner || rv.Issuer == rec.Holder }), err
 }

@@ -21,7 +21,7 @@ func (r *Room) Use(ctx context.Context, call tools.Call, in lending.Use) (json.R
 	id := in.CapabilityID
 	if id == "" {
 		var err error
-		if id, err = r.named(ctx, "handle/"+handle); err != nil {
+		if id, err = r.byMark(ctx, "handle/"+handle); err != nil {
 			return nil, err
 		}
 	}
@@ -70,9 +70,9 @@ func (r *Room) Use(ctx context.Context, call tools.Call, in lending.Use) (json.R
 	if rec.Owner == call.Owner() {
 		run = call.Authority().Run()
 	}
-	res, err := r.Gate.Invoke(ctx, auth.Narrow(set).InRun(run).ChargedTo(call.Authority()), tools.Invocation{Operation: skill.Op, Input: input})
+	res, err := r.Gate.Invoke(ctx, auth.Narrow(set).InRun(run).ChargeTo(call.Authority()), tools.Invocation{Operation: skill.Op, Input: input})
 	if err != nil {
-		return nil, rec.told(err, in.Skill, handle)
+		return nil, rec.hideError(err, in.Skill, handle)
 	}
 	return result(skill, res.Output, path, t)
 }
@@ -155,8 +155,8 @@ func (rec *record) denial(reason lending.Reason, skill, handle string) error {
 		value.Cut(skill, 64), value.Cut(handle, 40), strings.Join(rec.Operations, ", "), strings.Join(names, ", ")))
 }
 
-// told is a failure of what a skill does, without what it is on.
-func (rec *record) told(err error, skill, handle string) error {
+// hideError returns a failure of what a skill does, without what it is on.
+func (rec *record) hideError(err error, skill, handle string) error {
 	switch code := fault.Of(err); code {
 	case fault.Denied, fault.Refused:
 		return rec.denial(lending.Resource, skill, handle)
@@ -179,22 +179,22 @@ func result(skill *config.Skill, output json.RawMessage, path string, t *thing) 
 		fields, _ := tree.(map[string]any)
 		tree = fields[skill.Result]
 	}
-	return value.Append(nil, hidden(tree, strings.NewReplacer(path, t.Handle, t.Path, t.Handle))), nil
+	return value.Append(nil, hidePath(tree, strings.NewReplacer(path, t.Handle, t.Path, t.Handle))), nil
 }
 
-// hidden puts a handle into the place of a path in all texts of a value.
-func hidden(v any, r *strings.Replacer) any {
+// hidePath puts a handle into the place of a path in all texts of a value.
+func hidePath(v any, r *strings.Replacer) any {
 	switch v := v.(type) {
 	case string:
 		return r.Replace(v)
 	case []any:
 		for i := range v {
-			v[i] = hidden(v[i], r)
+			v[i] = hidePath(v[i], r)
 		}
 	case map[string]any:
 		out := make(map[string]any, len(v))
 		for key, item := range v {
-			out[r.Replace(key)] = hidden(item, r)
+			out[r.Replace(key)] = hidePath(item, r)
 		}
 		return out
 	}

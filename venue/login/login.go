@@ -57,8 +57,8 @@ func (f *Face) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 var errNoRoute = fault.New(fault.NoRoute, "there is nothing here: "+Path+" is where people sign in")
 
-// shown is what the page says.
-type shown struct {
+// pageView is what the page says.
+type pageView struct {
 	Name, Who, Since, Error, To, Forgery string
 	Providers                            []config.Provider
 	Agents                               []agents.Summary // within reach of who is signed in
@@ -73,11 +73,11 @@ var page = face.Page("login", text, nil)
 func (f *Face) page(w http.ResponseWriter, r *http.Request) { f.show(w, r, http.StatusOK, nil) }
 
 func (f *Face) show(w http.ResponseWriter, r *http.Request, status int, failed error) {
-	s := shown{Name: f.door.Venue.Name(), To: local(r.FormValue("to")), Providers: f.door.Venue.Providers()}
+	s := pageView{Name: f.door.Venue.Name(), To: local(r.FormValue("to")), Providers: f.door.Venue.Providers()}
 	if failed != nil {
 		s.Error = failed.Error()
 	}
-	if p, in, err := f.door.SignedIn(r); err == nil {
+	if p, in, err := f.door.BySession(r); err == nil {
 		if s.Agents, err = p.Askable(r.Context()); err != nil {
 			face.Of(err).WriteTo(w)
 			return
@@ -168,7 +168,7 @@ var errNoQuestion = fault.New(fault.Refused, "this browser asked no provider, or
 
 // answer signs in whom a provider tells of.
 func (f *Face) answer(w http.ResponseWriter, r *http.Request) {
-	q, err := asked(r)
+	q, err := questionOf(r)
 	http.SetCookie(w, cookie(r, questionCookie, Path, "", -time.Second))
 	if err == nil && q.Provider != r.PathValue("provider") {
 		err = errNoQuestion
@@ -197,7 +197,7 @@ func printable(code string) string {
 	}, code[:min(len(code), 64)])
 }
 
-func asked(r *http.Request) (q auth.Question, err error) {
+func questionOf(r *http.Request) (q auth.Question, err error) {
 	c, err := r.Cookie(questionCookie)
 	if err != nil {
 		return q, errNoQuestion
@@ -214,7 +214,7 @@ func asked(r *http.Request) (q auth.Question, err error) {
 
 // out ends the session of who asks for it from a page of the venue.
 func (f *Face) out(w http.ResponseWriter, r *http.Request) {
-	_, in, err := f.door.SignedIn(r)
+	_, in, err := f.door.BySession(r)
 	if err == nil && !in.MayChange(r.PostFormValue(face.ForgeryField)) {
 		f.fail(w, r, face.ErrForged)
 		return

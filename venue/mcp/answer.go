@@ -16,8 +16,8 @@ type answer struct {
 	members map[string]any
 }
 
-// answered is an answer of the members to c.
-func answered(c *caller, members map[string]any) *answer {
+// answerOf is an answer of the members to c.
+func answerOf(c *caller, members map[string]any) *answer {
 	if c.modern {
 		if _, set := members["resultType"]; !set {
 			members["resultType"] = "complete"
@@ -42,7 +42,7 @@ func text(s string) map[string]any { return map[string]any{"type": "text", "text
 // refusal is the result of a call that failed or was denied: its text for a model, and
 // what programs are told of it.
 func refusal(c *caller, err error) *answer {
-	return answered(c, map[string]any{
+	return answerOf(c, map[string]any{
 		"content": []any{text(err.Error())}, "structuredContent": tools.Explain(err), "isError": true,
 	})
 }

@@ -20,16 +20,16 @@ const maxShown = 2000
 // fills reports whether the client of a message has a person fill forms.
 func (c *caller) fills() bool { return slices.Contains(c.kinds(), dialog.Elicitation) }
 
-// pending are the requests for approvals that a job waits for.
-func (d *desk) pending(ctx context.Context, c *caller, job string) ([]approvals.Request, error) {
-	return face.Pending(ctx, c.Principal, job)
+// requests are the requests for approvals that a job waits for.
+func (d *desk) requests(ctx context.Context, c *caller, job string) ([]approvals.Request, error) {
+	return face.OpenRequests(ctx, c.Principal, job)
 }
 
 var approvalForm = json.RawMessage(`{"type":"object","required":["confirm"],"properties":{` +
 	`"confirm":{"type":"boolean","title":"Allow this call, once"},"reason":{"type":"string","title":"What to tell"}}}`)
 
-// asked are requests as questions, by their ids.
-func asked(list []approvals.Request) *dialog.Needs {
+// questionsOf are requests as questions, by their ids.
+func questionsOf(list []approvals.Request) *dialog.Needs {
 	needs := &dialog.Needs{Questions: make(map[string]dialog.Question, len(list))}
 	for _, req := range list {
 		by := cmp.Or(req.Agent, "A program")
@@ -46,10 +46,10 @@ func asked(list []approvals.Request) *dialog.Needs {
 }
 
 // forms are requests as a result lists them.
-func forms(list []approvals.Request) map[string]any { return questions(asked(list)) }
+func forms(list []approvals.Request) map[string]any { return questions(questionsOf(list)) }
 
-// filled is what a person made of a form.
-type filled struct {
+// formAnswer is what a person made of a form.
+type formAnswer struct {
 	Action  string `json:"action"`
 	Content struct {
 		Confirm bool   `json:"confirm"`
@@ -64,7 +64,7 @@ func (d *desk) settle(ctx context.Context, c *caller, waiting []approvals.Reques
 		if !ok {
 			continue
 		}
-		var form filled
+		var form formAnswer
 		if err := json.Unmarshal(raw, &form); err != nil {
 			return fmt.Errorf("the answer to %s is no filled form: %w", req.ID, err)
 		}
@@ -82,10 +82,10 @@ func (d *desk) settle(ctx context.Context, c *caller, waiting []approvals.Reques
 	return nil
 }
 
-// left reports whether a person left a form without an answer.
-func left(said map[string]json.RawMessage) bool {
+// isLeft reports whether a person left a form without an answer.
+func isLeft(said map[string]json.RawMessage) bool {
 	for _, raw := range said {
-		var form filled
+		var form formAnswer
 		if json.Unmarshal(raw, &form) != nil || form.Action != "accept" && form.Action != "decline" {
 			return true
 		}

@@ -17,7 +17,7 @@ type caller struct {
 	request context.Context  // ends when the client has gone
 	modern  bool             // the request stands alone
 	slot    *slot            // that a session takes which the request begins; nil for others
-	server  *served
+	server  *callerServer
 	session *sdk.ServerSession // of the message
 	client  *sdk.ClientCapabilities
 }
@@ -27,8 +27,8 @@ type callerKey struct{}
 // callerField is where the SDK carries a caller from the request of HTTP to the message.
 const callerField = "caller"
 
-// verified hands the caller of a request on, whom the door has let in.
-func verified(ctx context.Context, _ string, _ *http.Request) (*auth.TokenInfo, error) {
+// tokenInfo hands the caller of a request on, whom the door has let in.
+func tokenInfo(ctx context.Context, _ string, _ *http.Request) (*auth.TokenInfo, error) {
 	c, ok := ctx.Value(callerKey{}).(*caller)
 	if !ok {
 		return nil, auth.ErrInvalidToken

@@ -63,11 +63,11 @@ func (d *desk) invoke(ctx context.Context, c *caller, m *message, st *state, ope
 		if !ok {
 			return out, nil, err
 		}
-		if err := c.answering(needs); err != nil {
+		if err := c.cannotAsk(needs); err != nil {
 			return nil, nil, err
 		}
 		if c.modern {
-			asks, err := d.asking(c, m, questions(needs), &state{State: needs.State})
+			asks, err := d.askResult(c, m, questions(needs), &state{State: needs.State})
 			return nil, asks, err
 		}
 		if answers, err = c.ask(ctx, needs); err != nil {
@@ -106,8 +106,8 @@ func (d *desk) unheard(ctx context.Context, err error) {
 	}
 }
 
-// answering says why a client cannot be asked.
-func (c *caller) answering(needs *dialog.Needs) error {
+// cannotAsk says why a client cannot be asked.
+func (c *caller) cannotAsk(needs *dialog.Needs) error {
 	line, lacks := dialog.Line{Kinds: c.kinds()}, map[string]any{}
 	for _, q := range needs.Questions {
 		if !line.Takes(q.Kind) {
@@ -118,14 +118,14 @@ func (c *caller) answering(needs *dialog.Needs) error {
 		return nil
 	}
 	if c.modern {
-		return lacking(lacks)
+		return lackError(lacks)
 	}
 	return needs
 }
 
-// lacking is the error of a client that did not declare capabilities which the request
+// lackError is the error of a client that did not declare capabilities which the request
 // takes.
-func lacking(capabilities map[string]any) error {
+func lackError(capabilities map[string]any) error {
 	data, err := json.Marshal(map[string]any{"requiredCapabilities": capabilities})
 	if err != nil {
 		return err
@@ -142,8 +142,8 @@ func questions(needs *dialog.Needs) map[string]any {
 	return list
 }
 
-// asking is the result that asks.
-func (d *desk) asking(c *caller, m *message, list map[string]any, st *state) (*answer, error) {
+// askResult is the result that asks.
+func (d *desk) askResult(c *caller, m *message, list map[string]any, st *state) (*answer, error) {
 	st.Until = time.Now().Add(stateTime).Unix()
 	sealed, err := d.seals.seal(st, c, m)
 	if err != nil {
@@ -152,7 +152,7 @@ func (d *desk) asking(c *caller, m *message, list map[string]any, st *state) (*a
 	if len(sealed) > maxState {
 		return nil, fault.New(fault.TooLarge, fmt.Sprintf("the operation keeps a state of more than %d bytes with its caller", maxState))
 	}
-	return answered(c, map[string]any{"resultType": "input_required", "inputRequests": list, "requestState": sealed}), nil
+	return answerOf(c, map[string]any{"resultType": "input_required", "inputRequests": list, "requestState": sealed}), nil
 }
 
 // digest is that of whose call it is, and of what.

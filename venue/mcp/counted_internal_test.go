@@ -62,15 +62,15 @@ func TestWatchedCountsAsAsked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, of := &caller{Principal: p.Relayed(), person: p, request: t.Context()}, d.newServer(nil)
+	c, of := &caller{Principal: p.AsRelay(), person: p, request: t.Context()}, d.newServer(nil)
 	for i := range maxWatched {
 		if err := of.watch(fmt.Sprintf("usher:///w/open/%d", i), true); err != nil {
 			t.Fatal(err)
 		}
 	}
-	known := d.seen(t.Context(), c, of, nil)
+	known := d.digests(t.Context(), c, of, nil)
 	for range 3 {
-		now := d.seen(t.Context(), c, of, known)
+		now := d.digests(t.Context(), c, of, known)
 		for what, is := range known {
 			if now[what] != is {
 				t.Errorf("%s is another, and nothing has changed", what)

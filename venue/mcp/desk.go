@@ -53,9 +53,9 @@ func newDesk(name string, o *Options) (*desk, error) {
 	return d, nil
 }
 
-// served is the SDK's server of one caller: what it has, its sessions and their
+// callerServer is the SDK's server of one caller: what it has, its sessions and their
 // subscriptions, is shared with nobody.
-type served struct {
+type callerServer struct {
 	*sdk.Server
 
 	mu      sync.Mutex
@@ -63,7 +63,7 @@ type served struct {
 }
 
 // watch notes a resource that the caller wants to hear of.
-func (s *served) watch(uri string, on bool) error {
+func (s *callerServer) watch(uri string, on bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !on {
@@ -89,7 +89,7 @@ func (d *desk) server(r *http.Request) *sdk.Server {
 	if c.server == nil {
 		c.server = d.newServer(nil)
 		if c.modern && r.Header.Get("Mcp-Method") == "tools/call" {
-			d.declareMirrored(c, r.Header.Get("Mcp-Name"))
+			d.declareMirror(c, r.Header.Get("Mcp-Name"))
 		}
 	}
 	return c.server.Server
@@ -97,8 +97,8 @@ func (d *desk) server(r *http.Request) *sdk.Server {
 
 // newServer returns a server whose messages come from over, or where that is nil, from whom
 // the request of each names.
-func (d *desk) newServer(over *caller) *served {
-	s := &served{watched: make(map[string]bool)}
+func (d *desk) newServer(over *caller) *callerServer {
+	s := &callerServer{watched: make(map[string]bool)}
 	capabilities := &sdk.ServerCapabilities{
 		Tools: &sdk.ToolCapabilities{ListChanged: true}, Prompts: &sdk.PromptCapabilities{ListChanged: true},
 		Resources: &sdk.ResourceCapabilities{Subscribe: true}, Completions: &sdk.CompletionCapabilities{},
@@ -130,10 +130,10 @@ func (d *desk) newServer(over *caller) *served {
 const private = "private"
 
 // receive answers messages. What the SDK is left to answer is the protocol's own.
-func (d *desk) receive(over *caller, s *served) sdk.Middleware {
+func (d *desk) receive(over *caller, s *callerServer) sdk.Middleware {
 	return func(next sdk.MethodHandler) sdk.MethodHandler {
 		return func(ctx context.Context, method string, req sdk.Request) (res sdk.Result, err error) {
-			defer d.recovered(ctx, method, &res, &err)
+			defer d.recoverPanic(ctx, method, &res, &err)
 			known := over
 			if over == nil {
 				if known = callerOf(req); known == nil {
@@ -163,9 +163,9 @@ func isModern(req sdk.Request) bool {
 	return ok && r.ProtocolVersion() >= modern
 }
 
-// recovered makes an error of a panic, which would end the process: the SDK runs handlers
+// recoverPanic makes an error of a panic, which would end the process: the SDK runs handlers
 // in goroutines of its own.
-func (d *desk) recovered(ctx context.Context, method string, res *sdk.Result, err *error) {
+func (d *desk) recoverPanic(ctx context.Context, method string, res *sdk.Result, err *error) {
 	if v := recover(); v != nil {
 		d.logger.ErrorContext(ctx, "a message failed inside", "method", method, "panic", v, "stack", string(debug.Stack()))
 		*res, *err = nil, failure(errFault)
@@ -184,7 +184,7 @@ func (d *desk) answer(ctx context.Context, c *caller, method string, req sdk.Req
 		return res, nil
 	}
 	if _, subscribes := req.GetParams().(*sdk.SubscribeParams); subscribes {
-		defer d.listeners.changed(c.DID())
+		defer d.listeners.wake(c.DID())
 	}
 	return next(ctx, method, req)
 }
@@ -200,7 +200,7 @@ func (d *desk) own(ctx context.Context, c *caller, method string, req sdk.Reques
 	case *sdk.ListToolsParams:
 		return d.listTools(ctx, c, params)
 	case *sdk.CallToolParamsRaw:
-		defer d.listeners.changed(c.DID())
+		defer d.listeners.wake(c.DID())
 		return d.callTool(ctx, c, params)
 	case *sdk.ListPromptsParams:
 		return d.listPrompts(ctx, c, params)

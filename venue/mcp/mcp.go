@@ -70,7 +70,7 @@ func New(door *face.Door, o *Options) (*Face, error) {
 		return nil, err
 	}
 	f := &Face{desk: d, door: door}
-	known := auth.RequireBearerToken(verified, &auth.RequireBearerTokenOptions{AllowMissingExpiration: true})
+	known := auth.RequireBearerToken(tokenInfo, &auth.RequireBearerTokenOptions{AllowMissingExpiration: true})
 	f.stateful = known(sdk.NewStreamableHTTPHandler(f.server, &sdk.StreamableHTTPOptions{DisableLocalhostProtection: true, SessionTimeout: idleTime, MaxRequestBodyBytes: face.MaxBody}))
 	f.single = known(sdk.NewStreamableHTTPHandler(f.server, &sdk.StreamableHTTPOptions{DisableLocalhostProtection: true, Stateless: true, PropagateRequestCancellation: true, MaxRequestBodyBytes: face.MaxBody}))
 	return f, nil
@@ -105,7 +105,7 @@ func (f *Face) serve(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	c := &caller{Principal: p.Relayed(), person: p, request: r.Context()}
+	c := &caller{Principal: p.AsRelay(), person: p, request: r.Context()}
 	r = r.Clone(context.WithValue(r.Context(), callerKey{}, c))
 	r.Body = io.NopCloser(bytes.NewReader(raw))
 	// The SDK wants a bearer token of everybody, and keeps heads: it gets to see none.

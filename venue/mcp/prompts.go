@@ -77,7 +77,7 @@ func (d *desk) getPrompt(ctx context.Context, c *caller, params *sdk.GetPromptPa
 	if asks != nil {
 		return asks, nil
 	}
-	return answered(c, map[string]any{"description": p.Description, "messages": messages(out)}), nil
+	return answerOf(c, map[string]any{"description": p.Description, "messages": messages(out)}), nil
 }
 
 // messages are the messages of a prompt: a block each.
@@ -107,7 +107,7 @@ func (d *desk) agentPrompt(ctx context.Context, c *caller, id string) (sdk.Resul
 	if agents.CheckID(id) != nil {
 		return nil, errNoPrompt
 	}
-	raw, err := c.Invoke(ctx, "agent:info", agents.Named{AgentID: id})
+	raw, err := c.Invoke(ctx, "agent:info", agents.Ref{AgentID: id})
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +120,7 @@ func (d *desk) agentPrompt(ctx context.Context, c *caller, id string) (sdk.Resul
 	if err := json.Unmarshal(raw, &info); err != nil {
 		return nil, err
 	}
-	return answered(c, map[string]any{
+	return answerOf(c, map[string]any{
 		"description": info.Config.Description,
 		"messages":    []any{map[string]any{"role": "user", "content": text(info.Config.Prompt)}},
 	}), nil

@@ -223,7 +223,7 @@ func (d *desk) hear(ctx context.Context, c *caller, params *sdk.SubscriptionsLis
 			return err
 		}
 	}
-	d.listeners.changed(c.DID())
+	d.listeners.wake(c.DID())
 	return nil
 }
 
@@ -248,7 +248,7 @@ func (d *desk) readResource(ctx context.Context, c *caller, params *sdk.ReadReso
 	if err != nil {
 		return nil, err
 	}
-	return answered(c, map[string]any{"contents": contents, "cacheScope": private, "ttlMs": 0}), nil
+	return answerOf(c, map[string]any{"contents": contents, "cacheScope": private, "ttlMs": 0}), nil
 }
 
 // contents are what a resource is.
@@ -308,5 +308,5 @@ func (d *desk) complete(ctx context.Context, c *caller, params *sdk.CompletePara
 			}
 		}
 	}
-	return answered(c, map[string]any{"completion": map[string]any{"values": found, "total": len(found), "hasMore": false}}), nil
+	return answerOf(c, map[string]any{"completion": map[string]any{"values": found, "total": len(found), "hasMore": false}}), nil
 }

@@ -30,7 +30,7 @@ type sessions struct {
 // session is one, with the server that it is of.
 type session struct {
 	*sdk.ServerSession
-	server *served
+	server *callerServer
 }
 
 // slot is the place of a session that a request may begin.
@@ -68,7 +68,7 @@ func (s *sessions) begin(who string, guest bool, run func(*slot)) error {
 }
 
 // take has the session keep the place until it ends.
-func (k *slot) take(of *sdk.ServerSession, server *served) error {
+func (k *slot) take(of *sdk.ServerSession, server *callerServer) error {
 	s := k.of
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -91,7 +91,7 @@ func (k *slot) take(of *sdk.ServerSession, server *served) error {
 }
 
 // server is that of a session; nil where there is none.
-func (s *sessions) server(id string) *served {
+func (s *sessions) server(id string) *callerServer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if open := s.open[id]; open != nil {

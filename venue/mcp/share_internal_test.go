@@ -41,7 +41,7 @@ func TestGuestsShareSessions(t *testing.T) {
 	}
 	for range 2 { // the second finds that all have left
 		begin(0)
-		if n := s.places.Taken(); n != 0 {
+		if n := s.places.Count(); n != 0 {
 			t.Errorf("%d sessions are left", n)
 		}
 	}

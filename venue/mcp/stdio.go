@@ -19,7 +19,7 @@ func Stdio(ctx context.Context, p *venue.Principal, name string, in io.ReadClose
 	if err != nil {
 		return err
 	}
-	err = d.newServer(&caller{Principal: p.Relayed(), person: p}).Run(ctx, &pipes{sdk.IOTransport{Reader: in, Writer: out}})
+	err = d.newServer(&caller{Principal: p.AsRelay(), person: p}).Run(ctx, &pipes{sdk.IOTransport{Reader: in, Writer: out}})
 	if errors.Is(err, io.EOF) || ctx.Err() != nil {
 		return nil //nolint:nilerr // the client has said all, or is told to stop
 	}

@@ -34,7 +34,7 @@ func (s *stream) Write(b []byte) (int, error) {
 	return s.ResponseWriter.Write(b)
 }
 
-// Unwrap is for [http.ResponseController].
+// Unwrap returns for [http.ResponseController].
 func (s *stream) Unwrap() http.ResponseWriter { return s.ResponseWriter }
 
 // listeners are the streams on which callers hear of what changes.
@@ -82,8 +82,8 @@ func (l *listeners) drop(one *listener) {
 	one.leave()
 }
 
-// changed has those look who listen to what is owner's.
-func (l *listeners) changed(owner ucan.DID) {
+// wake has those look who listen to what is owner's.
+func (l *listeners) wake(owner ucan.DID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for one := range l.all {
@@ -100,7 +100,7 @@ func (l *listeners) changed(owner ucan.DID) {
 // tells what changes.
 func (f *Face) follow(w http.ResponseWriter, r *http.Request, next http.Handler) error {
 	c := r.Context().Value(callerKey{}).(*caller)
-	var of *served
+	var of *callerServer
 	switch {
 	case r.Method == http.MethodGet:
 		of = f.sessions.server(r.Header.Get("Mcp-Session-Id"))
@@ -119,7 +119,7 @@ func (f *Face) follow(w http.ResponseWriter, r *http.Request, next http.Handler)
 	defer f.listeners.drop(one)
 	ctx, cancel := context.WithCancel(r.Context())
 	c.request = ctx
-	known := f.seen(ctx, c, of, nil)
+	known := f.digests(ctx, c, of, nil)
 	var watch sync.WaitGroup
 	watch.Go(func() { f.watch(ctx, cancel, c, of, one, known) })
 	defer watch.Wait()
@@ -129,7 +129,7 @@ func (f *Face) follow(w http.ResponseWriter, r *http.Request, next http.Handler)
 }
 
 // watch tells what changes for c of what is known, on the streams of a server.
-func (d *desk) watch(ctx context.Context, cancel context.CancelFunc, c *caller, of *served, one *listener, known map[string]string) {
+func (d *desk) watch(ctx context.Context, cancel context.CancelFunc, c *caller, of *callerServer, one *listener, known map[string]string) {
 	ticker := time.NewTicker(beat)
 	defer ticker.Stop()
 	for {
@@ -143,7 +143,7 @@ func (d *desk) watch(ctx context.Context, cancel context.CancelFunc, c *caller, 
 			cancel()
 			return
 		}
-		now := d.seen(ctx, c, of, known)
+		now := d.digests(ctx, c, of, known)
 		for what, is := range now {
 			if was, heard := known[what]; !heard || was == is {
 				continue
@@ -172,9 +172,9 @@ const (
 	promptList = "prompts"
 )
 
-// seen are digests of what the caller sees. To read a resource anew is a request of theirs, and
+// digests are digests of what the caller sees. To read a resource anew is a request of theirs, and
 // where it would be one too many the resource is as it was known before.
-func (d *desk) seen(ctx context.Context, c *caller, of *served, known map[string]string) map[string]string {
+func (d *desk) digests(ctx context.Context, c *caller, of *callerServer, known map[string]string) map[string]string {
 	now := make(map[string]string)
 	note := func(what string, see func() (sdk.Result, error)) {
 		if res, err := see(); err == nil {

@@ -45,7 +45,7 @@ func (c *caller) tasks() bool {
 	return ok
 }
 
-var errLackTasks = lacking(map[string]any{"extensions": map[string]any{tasksExtension: map[string]any{}}})
+var errLackTasks = lackError(map[string]any{"extensions": map[string]any{tasksExtension: map[string]any{}}})
 
 // taskParams are those of tasks/get, tasks/update and tasks/cancel.
 type taskParams struct {
@@ -82,9 +82,9 @@ func (d *desk) task(ctx context.Context, c *caller, method string, params *taskP
 	}
 	switch method {
 	case "tasks/get":
-		return d.told(ctx, c, &rec)
+		return d.taskView(ctx, c, &rec)
 	case "tasks/update":
-		waiting, err := d.pending(ctx, c, rec.ID)
+		waiting, err := d.requests(ctx, c, rec.ID)
 		if err == nil {
 			err = d.settle(ctx, c, waiting, params.InputResponses)
 		}
@@ -98,7 +98,7 @@ func (d *desk) task(ctx context.Context, c *caller, method string, params *taskP
 			}
 		}
 	}
-	return answered(c, map[string]any{}), nil
+	return answerOf(c, map[string]any{}), nil
 }
 
 // statuses are those of tasks; what has not ended and waits for nobody is at work.
@@ -106,11 +106,11 @@ var statuses = map[string]string{
 	runs.Complete: "completed", runs.Failed: "completed", runs.Rejected: "completed", runs.Cancelled: "cancelled",
 }
 
-// created is the result of a call that has become a task.
-func (d *desk) created(c *caller, rec *runs.Record) *answer {
+// taskResult is the result of a call that has become a task.
+func (d *desk) taskResult(c *caller, rec *runs.Record) *answer {
 	members := taskOf(rec)
 	members["resultType"], members["status"] = "task", "working"
-	return answered(c, members)
+	return answerOf(c, members)
 }
 
 func taskOf(rec *runs.Record) map[string]any {
@@ -125,36 +125,36 @@ func taskOf(rec *runs.Record) map[string]any {
 	}
 }
 
-// told is what there is to tell of a task.
-func (d *desk) told(ctx context.Context, c *caller, rec *runs.Record) (sdk.Result, error) {
+// taskView is what there is to tell of a task.
+func (d *desk) taskView(ctx context.Context, c *caller, rec *runs.Record) (sdk.Result, error) {
 	members := taskOf(rec)
 	if !rec.Over() {
-		waiting, err := d.pending(ctx, c, rec.ID)
+		waiting, err := d.requests(ctx, c, rec.ID)
 		if err != nil {
 			return nil, err
 		}
 		if len(waiting) > 0 {
 			members["status"], members["inputRequests"] = "input_required", forms(waiting)
 		}
-		return answered(c, members), nil
+		return answerOf(c, members), nil
 	}
 	if rec.Status == runs.Cancelled {
-		return answered(c, members), nil
+		return answerOf(c, members), nil
 	}
-	res, err := d.ended(ctx, c, rec)
+	res, err := d.endResult(ctx, c, rec)
 	if err != nil {
 		members["status"], members["error"] = "failed", err
-		return answered(c, members), nil //nolint:nilerr // it is the task's
+		return answerOf(c, members), nil //nolint:nilerr // it is the task's
 	}
 	members["result"] = res
-	return answered(c, members), nil
+	return answerOf(c, members), nil
 }
 
 // faults are those of the venue, not of the operation.
 var faults = map[fault.Code]bool{fault.Panic: true, fault.NoLedger: true, fault.NoRequirements: true, fault.ForeignAuthority: true}
 
-// ended is the result of the call that a job was. The error is one of the protocol.
-func (d *desk) ended(ctx context.Context, c *caller, rec *runs.Record) (*answer, error) {
+// endResult is the result of the call that a job was. The error is one of the protocol.
+func (d *desk) endResult(ctx context.Context, c *caller, rec *runs.Record) (*answer, error) {
 	raw, err := c.Invoke(ctx, "grid:jobStatus", map[string]string{"id": rec.ID})
 	if err != nil {
 		return nil, failure(err)
@@ -175,7 +175,7 @@ func (d *desk) ended(ctx context.Context, c *caller, rec *runs.Record) (*answer,
 
 // asJob runs a call as a job, where the caller may begin one. ok is false where the call
 // is to be made otherwise: then it is refused, or answered, as any other is.
-func (d *desk) asJob(ctx context.Context, c *caller, m *message, call *called) (res sdk.Result, ok bool, err error) {
+func (d *desk) asJob(ctx context.Context, c *caller, m *message, call *target) (res sdk.Result, ok bool, err error) {
 	ruling, err := c.Decide(ctx, call.operation, call.input)
 	if err != nil || ruling.Denial() != nil {
 		return nil, false, nil //nolint:nilerr // the call itself is told
@@ -188,18 +188,18 @@ func (d *desk) asJob(ctx context.Context, c *caller, m *message, call *called) (
 	if err != nil {
 		return refusal(c, err), true, nil
 	}
-	res, err = d.begun(ctx, c, m, id)
+	res, err = d.jobResult(ctx, c, m, id)
 	return res, true, err
 }
 
-// begun is the result of a call that is the job of the id.
-func (d *desk) begun(ctx context.Context, c *caller, m *message, id string) (sdk.Result, error) {
+// jobResult is the result of a call that is the job of the id.
+func (d *desk) jobResult(ctx context.Context, c *caller, m *message, id string) (sdk.Result, error) {
 	rec, err := c.Run(ctx, id)
 	if err != nil {
 		return refusal(c, err), nil
 	}
 	if c.tasks() {
-		return d.created(c, &rec), nil
+		return d.taskResult(c, &rec), nil
 	}
 	return d.follow(ctx, c, m, id, time.Time{})
 }
@@ -211,7 +211,7 @@ func (d *desk) follow(ctx context.Context, c *caller, m *message, id string, ans
 	began := time.Now()
 	for {
 		step, cancel := context.WithTimeout(ctx, stepTime)
-		rec, err := c.Settled(step, id)
+		rec, err := c.Await(step, id)
 		moved := step.Err() == nil
 		cancel()
 		switch {
@@ -220,7 +220,7 @@ func (d *desk) follow(ctx context.Context, c *caller, m *message, id string, ans
 		case ctx.Err() != nil:
 			return refusal(c, context.Cause(ctx)), nil //nolint:nilerr // nobody hears it
 		case rec.Over():
-			res, err := d.ended(ctx, c, &rec)
+			res, err := d.endResult(ctx, c, &rec)
 			if err != nil {
 				return nil, err
 			}
@@ -230,13 +230,13 @@ func (d *desk) follow(ctx context.Context, c *caller, m *message, id string, ans
 			d.progress(ctx, c, m, time.Since(began).Seconds(), 0, "working")
 			continue
 		}
-		waiting, err := d.pending(ctx, c, id)
+		waiting, err := d.requests(ctx, c, id)
 		if err != nil {
 			return refusal(c, err), nil
 		}
 		if len(waiting) == 0 {
 			if time.Since(answeredAt) > wakeTime {
-				return refusal(c, resting(id, "")), nil
+				return refusal(c, restError(id, "")), nil
 			}
 			if err := pause.For(ctx, 50*time.Millisecond); err != nil {
 				return refusal(c, err), nil
@@ -244,27 +244,27 @@ func (d *desk) follow(ctx context.Context, c *caller, m *message, id string, ans
 			continue
 		}
 		if !c.person.InPerson() || !c.fills() {
-			return refusal(c, resting(id, waiting[0].ID)), nil
+			return refusal(c, restError(id, waiting[0].ID)), nil
 		}
 		if c.modern {
-			return d.asking(c, m, forms(waiting), &state{Job: id})
+			return d.askResult(c, m, forms(waiting), &state{Job: id})
 		}
-		said, err := c.ask(ctx, asked(waiting))
+		said, err := c.ask(ctx, questionsOf(waiting))
 		if err == nil {
 			err = d.settle(ctx, c, waiting, said)
 		}
 		if err != nil {
 			return refusal(c, err), nil
 		}
-		if left(said) {
-			return refusal(c, resting(id, waiting[0].ID)), nil
+		if isLeft(said) {
+			return refusal(c, restError(id, waiting[0].ID)), nil
 		}
 		answeredAt = time.Now()
 	}
 }
 
-// resting says that a job goes on later.
-func resting(id, approval string) error {
+// restError says that a job goes on later.
+func restError(id, approval string) error {
 	if approval != "" {
 		return &tools.WaitError{Approval: approval, Call: "job " + id + ", which goes on then (grid_jobResult has its outcome),"}
 	}

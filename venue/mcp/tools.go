@@ -66,7 +66,7 @@ func (d *desk) listTools(ctx context.Context, c *caller, params *sdk.ListToolsPa
 
 // isPersons reports whether an operation is not for a program that speaks for a person.
 func isPersons(op *tools.Operation) bool {
-	return op.Sealed() || slices.Contains([]string{"approval:approve", "approval:deny", "token:revoke", "mcp:accept"}, op.Name())
+	return op.IsSealed() || slices.Contains([]string{"approval:approve", "approval:deny", "token:revoke", "mcp:accept"}, op.Name())
 }
 
 // nameOf is what an operation is called here, if it is offered at all.
@@ -79,7 +79,7 @@ func (d *desk) nameOf(op *tools.Operation) (name string, offered bool) {
 
 var errCursor = fault.New(fault.InvalidInput, "the cursor is none of this list, which has one page")
 
-// describe is an operation as a tool. It has no output schema: clients hold results against
+// describe returns an operation as a tool. It has no output schema: clients hold results against
 // it that are refusals.
 func describe(op *tools.Operation, name string) *sdk.Tool {
 	return &sdk.Tool{
@@ -97,39 +97,39 @@ func ask(name string, a agents.Summary) *sdk.Tool {
 	return &sdk.Tool{Name: name, Title: a.AgentID, Description: about, InputSchema: askSchema}
 }
 
-// called is what a call of a tool asks of the gate.
-type called struct {
+// target is what a call of a tool asks of the gate.
+type target struct {
 	operation string
 	input     json.RawMessage
 }
 
 var errNoTool = fault.New(fault.NotFound, "there is no tool of that name: list them (tools/list)")
 
-// named is what the name of a tool stands for. What the caller may not do has a name all
+// resolve returns what the name of a tool stands for. What the caller may not do has a name all
 // the same: the gate says so.
-func (d *desk) named(c *caller, name string, arguments json.RawMessage) (called, error) {
+func (d *desk) resolve(c *caller, name string, arguments json.RawMessage) (target, error) {
 	if len(arguments) == 0 || string(arguments) == "null" {
 		arguments = json.RawMessage("{}")
 	}
 	if d.only != "" {
-		return called{operation: d.only + name, input: arguments}, nil
+		return target{operation: d.only + name, input: arguments}, nil
 	}
 	if ref, ok := c.Tool(name); ok {
-		return called{operation: ref, input: arguments}, nil
+		return target{operation: ref, input: arguments}, nil
 	}
 	id, ok := strings.CutPrefix(name, askPrefix)
 	if !ok || agents.CheckID(id) != nil {
-		return called{}, errNoTool
+		return target{}, errNoTool
 	}
 	var said struct {
 		Message   string `json:"message"`
 		SessionID string `json:"sessionId"`
 	}
 	if err := face.Strictly(arguments, &said); err != nil {
-		return called{}, &tools.InputError{Operation: name, Err: err}
+		return target{}, &tools.InputError{Operation: name, Err: err}
 	}
 	input, err := json.Marshal(agents.Chat{AgentID: id, Message: said.Message, SessionID: said.SessionID})
-	return called{operation: opChat, input: input}, err
+	return target{operation: opChat, input: input}, err
 }
 
 // callTool calls a tool. What comes of it, and what is denied, are results.
@@ -139,7 +139,7 @@ func (d *desk) callTool(ctx context.Context, c *caller, params *sdk.CallToolPara
 	if err != nil {
 		return nil, err
 	}
-	call, err := d.named(c, params.Name, params.Arguments)
+	call, err := d.resolve(c, params.Name, params.Arguments)
 	if errors.Is(err, errNoTool) {
 		return nil, err
 	}
@@ -170,7 +170,7 @@ func (d *desk) callTool(ctx context.Context, c *caller, params *sdk.CallToolPara
 		return asks, nil
 	case work.Begins && c.tasks():
 		if id := jobOf(out); id != "" {
-			return d.begun(ctx, c, m, id)
+			return d.jobResult(ctx, c, m, id)
 		}
 	}
 	return d.outcome(ctx, c, call.operation, out), nil
@@ -182,7 +182,7 @@ func (d *desk) goOn(ctx context.Context, c *caller, m *message, job string) (sdk
 	if err != nil {
 		return nil, err
 	}
-	waiting, err := d.pending(ctx, c, job)
+	waiting, err := d.requests(ctx, c, job)
 	if err == nil {
 		err = d.settle(ctx, c, waiting, said)
 	}
@@ -219,20 +219,20 @@ func (d *desk) outcome(ctx context.Context, c *caller, operation string, output 
 			if len(as.Structured) > 0 && (c.modern || as.Structured[0] == '{') {
 				members["structuredContent"] = as.Structured
 			}
-			return answered(c, members)
+			return answerOf(c, members)
 		}
 	}
-	members := map[string]any{"content": []any{text(said(operation, output))}}
+	members := map[string]any{"content": []any{text(textOf(operation, output))}}
 	if c.modern || len(output) > 0 && output[0] == '{' { // before 2026-07-28 nothing else may be told as structure
 		members["structuredContent"] = output
 	}
-	return answered(c, members)
+	return answerOf(c, members)
 }
 
-// said is an output as text: of an agent, what it said.
-func said(operation string, output json.RawMessage) string {
+// textOf is an output as text: of an agent, what it said.
+func textOf(operation string, output json.RawMessage) string {
 	if operation == opChat {
-		var a agents.Said
+		var a agents.ChatResult
 		var plain string
 		if json.Unmarshal(output, &a) == nil && json.Unmarshal(a.Response, &plain) == nil {
 			return plain
@@ -245,9 +245,9 @@ func said(operation string, output json.RawMessage) string {
 // "Custom Headers").
 const mirrored = `"x-mcp-header"`
 
-// declareMirrored has the SDK hold the head of a request against the fields that the tool
+// declareMirror has the SDK hold the head of a request against the fields that the tool
 // has there. A declaration that is not right mirrors nothing.
-func (d *desk) declareMirrored(c *caller, name string) {
+func (d *desk) declareMirror(c *caller, name string) {
 	ref, ok := c.Tool(name)
 	if !ok {
 		return

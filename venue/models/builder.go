@@ -20,36 +20,36 @@ type builder struct {
 	entries   map[string]config.Model
 	providers runtime.Providers
 	secret    func(ctx context.Context, name string) (string, error)
-	done      map[string]*made
+	done      map[string]*modelEntry
 	models    map[string]runtime.Model // to fall back on; nil where there is a fault
 	path      []string                 // the model that is made, after those that fall back on it
 }
 
-// made is a model, and what is wrong with it.
-type made struct {
+// modelEntry is a model, and what is wrong with it.
+type modelEntry struct {
 	model   runtime.Model
 	fault   error // no venue opens with it
 	missing error // a key, or a cassette, that has to be there when the model is asked
 }
 
 func newBuilder(entries map[string]config.Model, brought map[string]runtime.Model, more runtime.Providers, secret func(context.Context, string) (string, error)) *builder {
-	b := &builder{entries, Providers(), secret, make(map[string]*made), make(map[string]runtime.Model), nil}
+	b := &builder{entries, Providers(), secret, make(map[string]*modelEntry), make(map[string]runtime.Model), nil}
 	maps.Copy(b.providers, more)
 	for name := range entries {
 		b.models[name] = nil // a name that is missing is told from these
 	}
 	for name, model := range brought {
-		b.models[name], b.done[name] = model, &made{model: model}
+		b.models[name], b.done[name] = model, &modelEntry{model: model}
 	}
 	return b
 }
 
 // model makes the model of the name, once.
-func (b *builder) model(ctx context.Context, name string) *made {
+func (b *builder) model(ctx context.Context, name string) *modelEntry {
 	if done := b.done[name]; done != nil {
 		return done
 	}
-	out := new(made)
+	out := new(modelEntry)
 	b.done[name], b.path = out, append(b.path, name)
 	entry := b.entries[name]
 	cfg := runtime.ModelConfig{Name: name, Provider: entry.Provider, Settings: entry.Settings, Secret: b.secret}

@@ -80,7 +80,7 @@ func (m *Models) Replace(ctx context.Context, c *config.Config) error {
 func (o *Options) open(ctx context.Context) (byName map[string]runtime.Model, all []runtime.Model, err error) {
 	byName = make(map[string]runtime.Model)
 	for name, brought := range o.Brought {
-		byName[name] = wrap.Metered(brought, name, nil) // so that the budgets of a call's context hold for it
+		byName[name] = wrap.Meter(brought, name, nil) // so that the budgets of a call's context hold for it
 	}
 	if o.Config == nil {
 		return byName, nil, nil

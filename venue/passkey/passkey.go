@@ -91,9 +91,9 @@ func descriptors(of []Key) (list []protocol.CredentialDescriptor) {
 	return list
 }
 
-// Made reads the answer to [Party.Make]. The person was verified, and the key says nothing of
+// Finish reads the answer to [Party.Make]. The person was verified, and the key says nothing of
 // what made it.
-func (p *Party) Made(who User, challenge, answer []byte) (*Key, error) {
+func (p *Party) Finish(who User, challenge, answer []byte) (*Key, error) {
 	parsed, err := protocol.ParseCredentialCreationResponseBytes(answer)
 	if err != nil {
 		return nil, plain(err)

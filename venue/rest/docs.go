@@ -10,8 +10,8 @@ import (
 	"usher/venue/face"
 )
 
-// listed is a route as people are shown it.
-type listed struct {
+// routeView is a route as people are shown it.
+type routeView struct {
 	Method, Path, Summary string
 	Input, Output         string // JSON Schemas, indented; empty where there is none
 }
@@ -34,12 +34,12 @@ summary{cursor:pointer;padding:.2rem 0}b{display:inline-block;min-width:4.2rem}
 {{end}}</html>
 `, nil)
 
-// shown sends the page.
-func (f *Face) shown(_ *venue.Principal, w http.ResponseWriter, _ *http.Request) error {
+// sendPage sends the page.
+func (f *Face) sendPage(_ *venue.Principal, w http.ResponseWriter, _ *http.Request) error {
 	var page bytes.Buffer
 	err := docs().Execute(&page, struct {
 		Name, DID string
-		Routes    []listed
+		Routes    []routeView
 	}{f.door.Venue.Name(), f.door.Venue.DID().String(), f.listed})
 	if err != nil {
 		return err
@@ -52,17 +52,17 @@ func (f *Face) shown(_ *venue.Principal, w http.ResponseWriter, _ *http.Request)
 }
 
 // list is a route for the page.
-func (f *Face) list(rt *route) listed {
-	l := listed{Method: rt.method, Path: Prefix + strings.ReplaceAll(rt.path, "...", ""), Summary: rt.summary}
+func (f *Face) list(rt *route) routeView {
+	l := routeView{Method: rt.method, Path: Prefix + strings.ReplaceAll(rt.path, "...", ""), Summary: rt.summary}
 	in, out := []byte(rt.in), []byte(rt.out)
 	if op := f.ops[rt.op]; op != nil {
 		in, out, l.Summary = op.InputSchema(), op.OutputSchema(), op.Description()
 	}
-	l.Input, l.Output = indented(in), indented(out)
+	l.Input, l.Output = indent(in), indent(out)
 	return l
 }
 
-func indented(schema []byte) string {
+func indent(schema []byte) string {
 	var b bytes.Buffer
 	if len(schema) == 0 || json.Indent(&b, schema, "", "  ") != nil {
 		return ""

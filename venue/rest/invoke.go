@@ -71,8 +71,8 @@ func (c *call) waits(r *http.Request) (wait time.Duration, forever bool, err err
 	return time.Duration(s * float64(time.Second)), false, nil
 }
 
-// done is the answer to a call that was waited for.
-type done struct {
+// callAnswer is the answer to a call that was waited for.
+type callAnswer struct {
 	Status string          `json:"status"`
 	Output json.RawMessage `json:"output"`
 }
@@ -93,7 +93,7 @@ func (f *Face) invoke(p *venue.Principal, w http.ResponseWriter, r *http.Request
 		if err != nil {
 			return err
 		}
-		return answer(w, http.StatusOK, done{"COMPLETE", out})
+		return answer(w, http.StatusOK, callAnswer{"COMPLETE", out})
 	}
 	var denial *caps.Denial
 	if ruling, err := p.Decide(r.Context(), c.Operation, c.Input); err == nil {
@@ -106,7 +106,7 @@ func (f *Face) invoke(p *venue.Principal, w http.ResponseWriter, r *http.Request
 	if err != nil {
 		return err
 	}
-	var begun begun
+	var begun jobAnswer
 	if err := json.Unmarshal(out, &begun); err != nil {
 		return err
 	}
@@ -138,8 +138,8 @@ func (f *Face) invoke(p *venue.Principal, w http.ResponseWriter, r *http.Request
 // deniedWait is how long the end of a job that is denied is waited for.
 const deniedWait = 5 * time.Second
 
-// begun is a job that goes on, or was denied.
-type begun struct {
+// jobAnswer is a job that goes on, or was denied.
+type jobAnswer struct {
 	grid.Status
 	Location string       `json:"location"`
 	Denial   *caps.Denial `json:"denial,omitempty"` // of a job that is REJECTED: what was denied, and what for

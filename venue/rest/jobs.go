@@ -64,8 +64,8 @@ func (f *Face) events(p *venue.Principal, w http.ResponseWriter, r *http.Request
 // ended is the id of the last event of a job.
 const ended = "end"
 
-// said is the body of a message to a job.
-type said struct {
+// jobMessage is the body of a message to a job.
+type jobMessage struct {
 	Message json.RawMessage `json:"message"`
 }
 
@@ -77,7 +77,7 @@ func (f *Face) tell(p *venue.Principal, w http.ResponseWriter, r *http.Request) 
 	if err != nil {
 		return err
 	}
-	var in said
+	var in jobMessage
 	if err := face.Strictly(raw, &in); err != nil || len(in.Message) == 0 {
 		return invalid(`the body is no message: give {"message": "..."}`)
 	}
@@ -86,7 +86,7 @@ func (f *Face) tell(p *venue.Principal, w http.ResponseWriter, r *http.Request) 
 	case err != nil:
 		return err
 	case rec.Over():
-		return &runs.EndedError{ID: rec.ID, Status: rec.Status}
+		return &runs.OverError{ID: rec.ID, Status: rec.Status}
 	case rec.Agent == "" || rec.Session == "":
 		return errUnheard
 	}

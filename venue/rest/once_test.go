@@ -93,7 +93,7 @@ func TestIdempotencyKey(t *testing.T) {
 
 	// A token that ends sooner is told of none that ends later.
 	_, _, raw := send(mine, "k6", "POST", "/tokens", `{"name":"short","for":"1h"}`)
-	var short tokens.Created
+	var short tokens.CreateResult
 	if err := json.Unmarshal([]byte(raw), &short); err != nil {
 		t.Fatal(raw, err)
 	}
@@ -178,7 +178,7 @@ func TestIdempotencyKeyAfterAStop(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	id, err := as.Named(ticket.Name()).Start(t.Context(), "json:merge", json.RawMessage(`{"values":[{}]}`))
+	id, err := as.WithName(ticket.Name()).Start(t.Context(), "json:merge", json.RawMessage(`{"values":[{}]}`))
 	if err != nil {
 		t.Fatal(err)
 	}

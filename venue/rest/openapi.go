@@ -82,8 +82,8 @@ func text() object { return object{"type": "string"} }
 // header describes a header of an answer.
 func header(what string) object { return object{"description": what, "schema": text()} }
 
-// sent describes a header of a request, which may be left out.
-func sent(name, what string) object {
+// headerParameter describes a header of a request, which may be left out.
+func headerParameter(name, what string) object {
 	return object{"name": name, "in": "header", "required": false, "description": what, "schema": text()}
 }
 
@@ -122,12 +122,12 @@ func (rt *route) document(op *tools.Operation) (object, error) {
 	for _, name := range rt.query {
 		take(name, "query", slices.Contains(fields.Required, name))
 	}
-	params = append(params, sent(face.ProofsHeader, "Tokens that delegate something to you, between commas."))
+	params = append(params, headerParameter(face.ProofsHeader, "Tokens that delegate something to you, between commas."))
 	if rt.method == http.MethodPost {
-		params = append(params, sent(face.OnceHeader, "A name of your own for this request, at most 255 signs: sent again within a day it is answered the same, and nothing is done twice."))
+		params = append(params, headerParameter(face.OnceHeader, "A name of your own for this request, at most 255 signs: sent again within a day it is answered the same, and nothing is done twice."))
 	}
 	if rt.media == "text/event-stream" {
-		params = append(params, sent("Last-Event-ID", "The id of the last event that you have: what follows it is sent."))
+		params = append(params, headerParameter("Last-Event-ID", "The id of the last event that you have: what follows it is sent."))
 	}
 	said["parameters"] = params
 	if rt.method != http.MethodGet && rt.method != http.MethodDelete && len(fields.Properties) > 0 {
@@ -164,7 +164,7 @@ func (rt *route) id() string {
 	return strings.ToLower(rt.method) + "_" + strings.Join(words, "_")
 }
 
-// described sends the document.
-func (f *Face) described(_ *venue.Principal, w http.ResponseWriter, _ *http.Request) error {
+// sendDocument sends the document.
+func (f *Face) sendDocument(_ *venue.Principal, w http.ResponseWriter, _ *http.Request) error {
 	return answer(w, http.StatusOK, f.openAPI)
 }

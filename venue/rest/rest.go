@@ -28,7 +28,7 @@ type Face struct {
 
 	ops     map[string]*tools.Operation // by name
 	openAPI json.RawMessage
-	listed  []listed
+	listed  []routeView
 }
 
 // New returns the face of the door's venue.

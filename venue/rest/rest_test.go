@@ -81,7 +81,7 @@ func token(t *testing.T, p *venue.Principal, name string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var made tokens.Created
+	var made tokens.CreateResult
 	if err := json.Unmarshal(raw, &made); err != nil {
 		t.Fatal(err)
 	}
@@ -230,7 +230,7 @@ func TestInvoke(t *testing.T) {
 		{"an unknown field of the body", "PUT", "/values?path=w/a", `{"value":1,"valu":2}`, 400, `"error":"invalid_input"`},
 		{"no object", "POST", "/invoke", `[1]`, 400, `no JSON object`},
 		{"no JSON", "POST", "/invoke", `{`, 400, `no JSON object`},
-		{"an unknown field of a call", "POST", "/decide", `{"operation":"covia:list","agent":"bob"}`, 400, `unknown field \"agent\": it has input, operation, ucans, wait`},
+		{"an unknown field of a call", "POST", "/decide", `{"operation":"covia:list","agent":"bob"}`, 400, `unknown field \"agent\": known are input, operation, ucans, wait`},
 		{"a misspelt field of a call", "POST", "/invoke", `{"operation":"covia:list","inputs":{}}`, 400, `unknown field \"inputs\": did you mean input?`},
 		{"no operation", "POST", "/invoke", `{}`, 400, `operation is missing`},
 		{"an input that is no object", "POST", "/invoke", `{"operation":"covia:read","input":[]}`, 400, `input is no JSON object`},

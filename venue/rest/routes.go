@@ -63,8 +63,8 @@ var routes = []route{
 	{method: "GET", path: "/me", summary: "Say who you are here and what you may do.", own: (*Face).me, out: meSchema},
 	{method: "GET", path: "/status", summary: "Say which venue this is.", open: true, own: (*Face).status, out: statusSchema},
 
-	{method: "GET", path: "/openapi.json", summary: "Describe all this, as OpenAPI 3.1.", open: true, own: (*Face).described, out: toldSchema},
-	{method: "GET", path: "/docs", summary: "Show all this to people, as one page.", open: true, own: (*Face).shown, media: "text/html"},
+	{method: "GET", path: "/openapi.json", summary: "Describe all this, as OpenAPI 3.1.", open: true, own: (*Face).sendDocument, out: toldSchema},
+	{method: "GET", path: "/docs", summary: "Show all this to people, as one page.", open: true, own: (*Face).sendPage, media: "text/html"},
 
 	{method: "GET", path: "/jobs", op: "grid:jobList", query: []string{"limit", "cursor"}},
 	{method: "GET", path: "/jobs/{id}", op: "grid:jobStatus"},

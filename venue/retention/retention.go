@@ -50,8 +50,8 @@ type Keeper struct{ Options }
 // New returns a keeper.
 func New(o Options) *Keeper { return &Keeper{o} }
 
-// Pruned is what went.
-type Pruned struct {
+// PruneResult is what went.
+type PruneResult struct {
 	Tokens    int    `json:"tokens"`
 	Sessions  int    `json:"sessions"`
 	Runs      int    `json:"runs"`
@@ -64,14 +64,14 @@ func (k *Keeper) Run(ctx context.Context) {
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
 	for {
-		gone, err := k.prune(ctx, resting())
+		gone, err := k.prune(ctx, restAfter())
 		switch {
 		case ctx.Err() != nil:
 			return
 		case err != nil:
 			k.Logger.WarnContext(ctx, "what is over could not be removed", "error", err)
 		}
-		if gone != (Pruned{}) {
+		if gone != (PruneResult{}) {
 			k.Logger.InfoContext(ctx, "removed what is over", "tokens", gone.Tokens, "sessions", gone.Sessions, "runs", gone.Runs, "approvals", gone.Approvals, "rows", gone.Rows)
 		}
 		select {
@@ -82,8 +82,8 @@ func (k *Keeper) Run(ctx context.Context) {
 	}
 }
 
-// resting rests as long as the batch before took, a second at most.
-func resting() runs.Rest {
+// restAfter rests as long as the batch before took, a second at most.
+func restAfter() runs.Rest {
 	began := time.Now()
 	return func(ctx context.Context) error {
 		err := pause.For(ctx, min(time.Since(began), time.Second))
@@ -93,22 +93,22 @@ func resting() runs.Rest {
 }
 
 // Prune removes what is over at once, and without a rest.
-func (k *Keeper) Prune(ctx context.Context) (Pruned, error) {
+func (k *Keeper) Prune(ctx context.Context) (PruneResult, error) {
 	return k.prune(ctx, func(ctx context.Context) error { return ctx.Err() })
 }
 
-func (k *Keeper) prune(ctx context.Context, rest runs.Rest) (gone Pruned, err error) {
+func (k *Keeper) prune(ctx context.Context, rest runs.Rest) (gone PruneResult, err error) {
 	var failed [5]error
 	now, sure := k.Clock.Sure(ctx)
 	if sure {
 		gone.Tokens, failed[0] = k.Tokens.Sweep(ctx, now.Add(-tokenGrace))
-		if of := k.Keep.Sessions; of != (config.Retained{}) {
+		if of := k.Keep.Sessions; of != (config.KeepLimit{}) {
 			gone.Sessions, failed[1] = k.Runs.Sessions().Prune(ctx, keep(of, now), rest)
 		}
-		if of := k.Keep.Runs; of != (config.Retained{}) {
+		if of := k.Keep.Runs; of != (config.KeepLimit{}) {
 			gone.Runs, failed[2] = k.Runs.Prune(ctx, keep(of, now), rest)
 		}
-		if of := k.Keep.Approvals; of != (config.Retained{}) {
+		if of := k.Keep.Approvals; of != (config.KeepLimit{}) {
 			gone.Approvals, failed[4] = k.Approvals.Prune(ctx, keep(of, now), rest)
 		}
 	}
@@ -116,7 +116,7 @@ func (k *Keeper) prune(ctx context.Context, rest runs.Rest) (gone Pruned, err er
 	return gone, errors.Join(failed[:]...)
 }
 
-func keep(of config.Retained, now time.Time) runs.Keep {
+func keep(of config.KeepLimit, now time.Time) runs.Keep {
 	out := runs.Keep{Number: of.Number}
 	if of.Age > 0 {
 		out.Before = now.Add(-of.Age)
@@ -127,10 +127,10 @@ func keep(of config.Retained, now time.Time) runs.Keep {
 // rows prunes the ledger, where there is enough to prune.
 func (k *Keeper) rows(ctx context.Context, now time.Time, sure bool, rest runs.Rest) (gone uint64, err error) {
 	of := k.Keep.Rows
-	if of == (config.Retained{}) {
+	if of == (config.KeepLimit{}) {
 		return 0, nil
 	}
-	pruned, err := k.Ledger.Pruned(ctx)
+	pruned, err := k.Ledger.PruneNote(ctx)
 	if err != nil {
 		return 0, err
 	}

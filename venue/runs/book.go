@@ -46,9 +46,9 @@ type spending interface {
 	// stored yet of all that ctx is charged to. It returns what to call with the
 	// outcome of the write; nil where there is nothing to write.
 	Draft(ctx context.Context, put map[string][]byte) (written func(stored bool))
-	// Ended forgets what was spent in a run, "<owner>/<id>", and returns the keys to remove
+	// Forget forgets what was spent in a run, "<owner>/<id>", and returns the keys to remove
 	// with its record.
-	Ended(ctx context.Context, run string) (keys []string, err error)
+	Forget(ctx context.Context, run string) (keys []string, err error)
 }
 
 // Notes keeps who is to be told of runs.
@@ -56,8 +56,8 @@ type Notes interface {
 	// Draft adds to put, under keys of the whole store, what is to be stored with a run that
 	// has ended, or waits, as the record says. It must not wait.
 	Draft(owner ucan.DID, rec *Record, put map[string][]byte)
-	// Stored says that a run was stored, with what Draft has added.
-	Stored(owner ucan.DID, run string)
+	// OnStore says that a run was stored, with what Draft has added.
+	OnStore(owner ucan.DID, run string)
 	// Beside is below which keys of the whole store lies what goes with a run: "<owner>/<id>".
 	Beside(run string) (prefix string)
 }
@@ -161,15 +161,15 @@ func (b *Book) Live(owner ucan.DID, id string) *Run {
 	return nil
 }
 
-// Executing returns the runs that execute now, in no order.
-func (b *Book) Executing() []*Run {
+// LiveRuns returns the runs that execute now, in no order.
+func (b *Book) LiveRuns() []*Run {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return slices.Collect(maps.Values(b.live))
 }
 
-// Resting is how many runs rest; -1 where that cannot be read.
-func (b *Book) Resting(ctx context.Context) (n int) {
+// RestCount is how many runs rest; -1 where that cannot be read.
+func (b *Book) RestCount(ctx context.Context) (n int) {
 	for _, err := range store.Keys(ctx, b.opts.Store, prefix+"hold/", "") {
 		if err != nil {
 			return -1

@@ -41,9 +41,9 @@ func (d heir) Resume(ctx context.Context, rec *runs.Record, _ tools.Authority) (
 	}, s, release, err
 }
 
-func (heir) Answered(context.Context, ucan.DID, string) (bool, error) { return false, nil }
+func (heir) IsAnswered(context.Context, ucan.DID, string) (bool, error) { return false, nil }
 
-func (heir) Gone(context.Context, tools.Life) (bool, error) { return false, nil }
+func (heir) IsGone(context.Context, tools.Life) (bool, error) { return false, nil }
 
 // second opens another book over what the house has.
 func (h *house) second(t *testing.T) heir {
@@ -100,7 +100,7 @@ func (b *robbed) pay(ctx context.Context, call tools.Call, _ struct{}) (string, 
 	b.tries = append(b.tries, err)
 	_, rev, err := b.h.store.Get(ctx, approvalRow)
 	if err == nil {
-		_, err = b.h.Decided(ctx, tools.Entry{Owner: b.h.alice.String(), Operation: "v/ops/bank/pay", Verdict: tools.Allowed, Grant: &tools.Grant{
+		_, err = b.h.RecordDecision(ctx, tools.Entry{Owner: b.h.alice.String(), Operation: "v/ops/bank/pay", Verdict: tools.Allowed, Grant: &tools.Grant{
 			Approval: "x", Expect: map[string]uint64{approvalRow: rev}, Put: map[string][]byte{approvalRow: []byte("used")},
 		}})
 	}

@@ -33,8 +33,8 @@ func (r *Run) take(ctx context.Context) error {
 	return err
 }
 
-// owned adds to what a write expects that the run is this process's.
-func (r *Run) owned(ctx context.Context, expect map[string]uint64) error {
+// expectOwner adds to what a write expects that the run is this process's.
+func (r *Run) expectOwner(ctx context.Context, expect map[string]uint64) error {
 	r.mu.Lock()
 	mark, claim, stored := r.mark, r.claim, r.key != ""
 	r.mu.Unlock()
@@ -58,9 +58,9 @@ func (r *Run) owned(ctx context.Context, expect map[string]uint64) error {
 	return nil
 }
 
-// unmoved adds to a batch that no other process has taken the run over, also where it has
+// expectHere adds to a batch that no other process has taken the run over, also where it has
 // ended or rests. Of no run it says nothing.
-func (r *Run) unmoved(ctx context.Context, with *ledger.Batch) error {
+func (r *Run) expectHere(ctx context.Context, with *ledger.Batch) error {
 	if r == nil {
 		return nil
 	}
@@ -71,7 +71,7 @@ func (r *Run) unmoved(ctx context.Context, with *ledger.Batch) error {
 	mark, over := r.mark, r.over && r.key != ""
 	r.mu.Unlock()
 	if !over {
-		return r.owned(ctx, with.Expect)
+		return r.expectOwner(ctx, with.Expect)
 	}
 	raw, rev, err := r.book.opts.Store.Get(context.WithoutCancel(ctx), mark)
 	if err == nil && rev != 0 && !bytes.Equal(raw, r.book.process) {
@@ -95,7 +95,7 @@ func (r *Run) begins(ctx context.Context, e *tools.Entry) (with ledger.Batch, er
 		return with, nil
 	}
 	d := draft{make(map[string]uint64, 1), make(map[string][]byte, 2)}
-	if err := r.owned(ctx, d.expect); err != nil {
+	if err := r.expectOwner(ctx, d.expect); err != nil {
 		return with, err
 	}
 	del, err := r.draft(d)
@@ -113,7 +113,7 @@ func (r *Run) reads(ctx context.Context) error {
 			return err
 		}
 		r.seq = e.Seq
-		r.entries = append(r.entries, shown{e.Seq, e.Time, e.Event})
+		r.entries = append(r.entries, eventView{e.Seq, e.Time, e.Event})
 		if s, ok := e.Event.(runtime.Step); ok {
 			r.rec.Steps = place1(r.rec.Steps, s)
 		}

@@ -45,7 +45,7 @@ func (b *Book) Call(ctx context.Context) (_ context.Context, end func(), err err
 	b.work.direct[n] = cancel
 	return ctx, func() {
 		cancel(nil)
-		b.done(func(w *work) { delete(w.direct, n) })
+		b.noteEnd(func(w *work) { delete(w.direct, n) })
 	}, nil
 }
 
@@ -59,8 +59,8 @@ func (b *Book) open() error {
 	return nil
 }
 
-// done notes that something has ended.
-func (b *Book) done(note func(w *work)) {
+// noteEnd notes that something has ended.
+func (b *Book) noteEnd(note func(w *work)) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	note(&b.work)
@@ -87,18 +87,18 @@ func (b *Book) decide(ctx context.Context, e *tools.Entry) (seq uint64, err erro
 	}
 	b.work.deciding++
 	b.mu.Unlock()
-	defer b.done(func(w *work) {
+	defer b.noteEnd(func(w *work) {
 		w.deciding--
 		if err == nil && e.Verdict == tools.Allowed {
 			w.calls[seq] = false
 		}
 	})
-	return b.decided(ctx, e)
+	return b.writeDecision(ctx, e)
 }
 
-// Finished writes the outcome of a call, unless Close has written that it is
+// RecordOutcome writes the outcome of a call, unless Close has written that it is
 // unknown.
-func (b *Book) Finished(ctx context.Context, seq uint64, failure error) error {
+func (b *Book) RecordOutcome(ctx context.Context, seq uint64, failure error) error {
 	b.mu.Lock()
 	_, waits := b.work.calls[seq]
 	if waits {
@@ -108,8 +108,8 @@ func (b *Book) Finished(ctx context.Context, seq uint64, failure error) error {
 	if !waits {
 		return errClosed
 	}
-	defer b.done(func(w *work) { delete(w.calls, seq) })
-	return b.finished(ctx, seq, failure)
+	defer b.noteEnd(func(w *work) { delete(w.calls, seq) })
+	return b.writeOutcome(ctx, seq, failure)
 }
 
 // stop is why what runs ends as the book closes: runs go on when a book that works
@@ -189,7 +189,7 @@ func (b *Book) abandon(ctx context.Context, works bool) {
 	}
 	slices.Sort(calls)
 	for _, seq := range calls {
-		failed = errors.Join(failed, b.opts.Ledger.Finished(ctx, seq, errHeld, ledger.Batch{}))
+		failed = errors.Join(failed, b.opts.Ledger.RecordOutcome(ctx, seq, errHeld, ledger.Batch{}))
 	}
 	b.opts.Logger.ErrorContext(ctx, "the venue closed while calls did not stop: what they did is unknown", "runs", len(held), "calls", len(calls))
 	if failed != nil {

@@ -9,33 +9,35 @@ import (
 	"usher/venue/ledger"
 )
 
-// Decided writes a decision of the gate; of a call that a turn makes itself
+// RecordDecision writes a decision of the gate; of a call that a turn makes itself
 // together with the events that led to it.
-func (b *Book) Decided(ctx context.Context, e tools.Entry) (uint64, error) { return b.decide(ctx, &e) }
+func (b *Book) RecordDecision(ctx context.Context, e tools.Entry) (uint64, error) {
+	return b.decide(ctx, &e)
+}
 
-func (b *Book) decided(ctx context.Context, e *tools.Entry) (uint64, error) {
+func (b *Book) writeDecision(ctx context.Context, e *tools.Entry) (uint64, error) {
 	r := From(ctx)
 	if r == nil || r.session == nil || e.Inner {
 		with, err := r.begins(ctx, e)
 		if err == nil {
-			err = r.unmoved(ctx, &with)
+			err = r.expectHere(ctx, &with)
 		}
 		if err != nil {
 			return 0, err
 		}
 		use(&with, e.Grant)
-		return b.opts.Ledger.Decided(ctx, *e, with)
+		return b.opts.Ledger.RecordDecision(ctx, *e, with)
 	}
 	l := r.session.log
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.run != r {
 		var with ledger.Batch
-		if err := r.unmoved(ctx, &with); err != nil {
+		if err := r.expectHere(ctx, &with); err != nil {
 			return 0, err
 		}
 		use(&with, e.Grant)
-		return b.opts.Ledger.Decided(ctx, *e, with)
+		return b.opts.Ledger.RecordDecision(ctx, *e, with)
 	}
 	if l.failed != nil {
 		return 0, l.failed
@@ -55,8 +57,8 @@ func (b *Book) decided(ctx context.Context, e *tools.Entry) (uint64, error) {
 		return 0, err
 	}
 	use(&batch, e.Grant)
-	seq, err := b.opts.Ledger.Decided(context.Background(), *e, batch) // as flush
-	if moved, ok := ledger.Moved(err); ok && e.Grant != nil && e.Grant.Put[moved] != nil {
+	seq, err := b.opts.Ledger.RecordDecision(context.Background(), *e, batch) // as flush
+	if moved, ok := ledger.StaleKey(err); ok && e.Grant != nil && e.Grant.Put[moved] != nil {
 		written(false) // and all of it waits for the next batch
 		l.unsaved = true
 		if l.run != nil {
@@ -88,39 +90,39 @@ func use(b *ledger.Batch, g *tools.Grant) {
 	maps.Copy(b.Put, g.Put)
 }
 
-// finished writes the outcome of a call; of one that a turn makes itself it
+// writeOutcome writes the outcome of a call; of one that a turn makes itself it
 // waits for the result in the log, and is written with it.
-func (b *Book) finished(ctx context.Context, seq uint64, failure error) error {
+func (b *Book) writeOutcome(ctx context.Context, seq uint64, failure error) error {
 	r := From(ctx)
 	if r == nil || r.session == nil {
-		return b.concluded(ctx, r, seq, failure)
+		return b.conclude(ctx, r, seq, failure)
 	}
 	l := r.session.log
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	i := slices.IndexFunc(l.direct, func(d decision) bool { return d.seq == seq })
 	if i < 0 {
-		return b.concluded(ctx, r, seq, failure)
+		return b.conclude(ctx, r, seq, failure)
 	}
 	of := l.direct[i]
 	l.direct = slices.Delete(l.direct, i, i+1)
 	if l.failed != nil { // the result will not be in the log
-		return b.concluded(ctx, r, seq, failure)
+		return b.conclude(ctx, r, seq, failure)
 	}
 	l.outcomes = append(l.outcomes, outcome{of, failure})
 	return nil
 }
 
-// concluded writes the outcome of a call by itself. It is not written of a run that
+// conclude writes the outcome of a call by itself. It is not written of a run that
 // another process has taken over, to which it is unknown.
-func (b *Book) concluded(ctx context.Context, r *Run, seq uint64, failure error) error {
+func (b *Book) conclude(ctx context.Context, r *Run, seq uint64, failure error) error {
 	for again := false; ; again = true {
 		var with ledger.Batch
-		if err := r.unmoved(ctx, &with); err != nil {
+		if err := r.expectHere(ctx, &with); err != nil {
 			return err
 		}
-		err := b.opts.Ledger.Finished(ctx, seq, failure, with)
-		if _, moved := ledger.Moved(err); !moved || again { // the run may have ended just now
+		err := b.opts.Ledger.RecordOutcome(ctx, seq, failure, with)
+		if _, moved := ledger.StaleKey(err); !moved || again { // the run may have ended just now
 			return err
 		}
 	}

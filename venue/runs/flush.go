@@ -34,10 +34,10 @@ func (l *sessionLog) batch(ctx context.Context, d *draft) (b ledger.Batch, writt
 		}
 	}
 	if r := l.run; r != nil {
-		if err := r.owned(ctx, b.Expect); err != nil {
+		if err := r.expectOwner(ctx, b.Expect); err != nil {
 			return b, written, err
 		}
-		if r.rec.Kind == Turn && r.unsaved() {
+		if r.rec.Kind == Turn && r.isUnsaved() {
 			del, err := r.draft(*d)
 			if err != nil {
 				return b, written, err
@@ -97,7 +97,7 @@ func (l *sessionLog) flush(ctx context.Context) error {
 	}
 	if len(l.outcomes) == 0 {
 		moved, err := l.book.opts.Store.Apply(whole, b.Expect, b.Put, b.Del)
-		return l.settle(told(moved, err), written)
+		return l.settle(moveError(moved, err), written)
 	}
 	return l.settle(l.conclude(whole, b), written)
 }
@@ -108,13 +108,13 @@ func (l *sessionLog) conclude(ctx context.Context, b ledger.Batch) (err error) {
 	for i, o := range l.outcomes {
 		var failed error
 		if last := err == nil && i == len(l.outcomes)-1; last {
-			failed = l.book.opts.Ledger.Finished(ctx, o.seq, o.failure, b)
+			failed = l.book.opts.Ledger.RecordOutcome(ctx, o.seq, o.failure, b)
 			err = failed
 			if failed != nil && len(b.Put) > 0 && !errors.Is(failed, store.ErrUnknown) { // the ledger may take what the log does not
-				failed = l.book.concluded(ctx, l.run, o.seq, o.failure)
+				failed = l.book.conclude(ctx, l.run, o.seq, o.failure)
 			}
 		} else {
-			failed = l.book.concluded(ctx, l.run, o.seq, o.failure)
+			failed = l.book.conclude(ctx, l.run, o.seq, o.failure)
 			err = cmp.Or(err, failed)
 		}
 		if failed != nil {
@@ -141,7 +141,7 @@ func (l *sessionLog) ahead(ctx context.Context) error {
 			n++
 		}
 		moved, err := l.book.opts.Store.Apply(ctx, map[string]uint64{l.waiting[0].key: 0}, put, nil)
-		if err = told(moved, err); err != nil {
+		if err = moveError(moved, err); err != nil {
 			return l.settle(err, func(bool) {})
 		}
 		l.waiting, l.size = slices.Delete(l.waiting, 0, n), l.size-size
@@ -149,7 +149,7 @@ func (l *sessionLog) ahead(ctx context.Context) error {
 	return nil
 }
 
-func told(moved string, err error) error {
+func moveError(moved string, err error) error {
 	if err == nil && moved != "" {
 		return errors.New("an event is there already: another process writes this session")
 	}

@@ -52,19 +52,19 @@ func TestAGrantGoesWithItsDecision(t *testing.T) {
 			e := tools.Entry{Owner: h.alice.String(), Operation: "v/ops/test", Verdict: tools.Allowed, Effects: true, Grant: &tools.Grant{
 				Approval: "x", Expect: map[string]uint64{row: rev}, Put: map[string][]byte{row: []byte("used")},
 			}}
-			seq, err := h.Decided(ctx, e)
+			seq, err := h.RecordDecision(ctx, e)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := h.Finished(ctx, seq, nil); err != nil {
+			if err := h.RecordOutcome(ctx, seq, nil); err != nil {
 				t.Fatal(err)
 			}
 			if raw, _, err := h.store.Get(ctx, row); err != nil || string(raw) != "used" {
 				t.Errorf("after its use the row is %q, %v", raw, err)
 			}
-			if _, err := h.Decided(ctx, e); err == nil {
+			if _, err := h.RecordDecision(ctx, e); err == nil {
 				t.Error("a grant is used twice")
-			} else if moved, ok := ledger.Moved(err); !ok || moved != row {
+			} else if moved, ok := ledger.StaleKey(err); !ok || moved != row {
 				t.Errorf("a grant is used twice: %v", err)
 			}
 		})

@@ -68,18 +68,18 @@ func (h *Head) add(e *runtime.Entry) bool {
 	}
 	said := ""
 	switch ev := e.Event.(type) {
-	case runtime.TurnStarted:
+	case runtime.TurnStart:
 		said = ev.Text
 		h.Turns++
 		h.Waiting, h.Interrupted, h.Run = 0, 0, e.Run
-	case runtime.Received:
+	case runtime.InboxMessage:
 		said = ev.Text
 		h.Waiting++
-	case runtime.OutcomeSaid:
+	case runtime.OutcomeNote:
 		h.Waiting++
-	case runtime.Compacted:
+	case runtime.Compaction:
 		h.From = ev.Through + 1
-	case runtime.TurnFinished:
+	case runtime.TurnEnd:
 		h.Run = ""
 		if ev.Code == string(fault.Interrupted) {
 			h.Interrupted = e.Seq
@@ -89,7 +89,7 @@ func (h *Head) add(e *runtime.Entry) bool {
 		h.First = beginning(said)
 	}
 	switch e.Event.(type) {
-	case runtime.TurnStarted, runtime.Received, runtime.OutcomeSaid, runtime.Compacted, runtime.TurnFinished:
+	case runtime.TurnStart, runtime.InboxMessage, runtime.OutcomeNote, runtime.Compaction, runtime.TurnEnd:
 		return true
 	}
 	return false

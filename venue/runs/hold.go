@@ -11,23 +11,23 @@ import (
 	"usher/ucan"
 )
 
-// EndedError says that a run has ended, so that nothing can be done with it any more.
-type EndedError struct{ ID, Status string }
+// OverError says that a run has ended, so that nothing can be done with it any more.
+type OverError struct{ ID, Status string }
 
-func (e *EndedError) Error() string { return fmt.Sprintf("run %s is %s: it has ended", e.ID, e.Status) }
+func (e *OverError) Error() string { return fmt.Sprintf("run %s is %s: it has ended", e.ID, e.Status) }
 
 // Code is [fault.InTheWay].
-func (e *EndedError) Code() fault.Code { return fault.InTheWay }
+func (e *OverError) Code() fault.Code { return fault.InTheWay }
 
-// pausedError is why a run does not go on that somebody paused: whoever waits for it
+// pauseError is why a run does not go on that somebody paused: whoever waits for it
 // rests, too.
-type pausedError struct{ wait tools.WaitError }
+type pauseError struct{ wait tools.WaitError }
 
-func (e *pausedError) Error() string {
+func (e *pauseError) Error() string {
 	return fmt.Sprintf("run %s is paused: grid:jobResume lets it go on", e.wait.Run)
 }
 
-func (e *pausedError) Unwrap() error { return &e.wait }
+func (e *pauseError) Unwrap() error { return &e.wait }
 
 var (
 	errInside  = fault.New(fault.InTheWay, "the run is driven by the call that began it: pause the run that it is part of, or cancel it")
@@ -71,8 +71,8 @@ func (b *Book) alone(ctx context.Context, owner ucan.DID, id string, f func(rec 
 	}
 }
 
-// left waits until a run is not driven any more. One that Close has left behind is.
-func (b *Book) left(ctx context.Context, r *Run) error {
+// waitIdle waits until a run is not driven any more. One that Close has left behind is.
+func (b *Book) waitIdle(ctx context.Context, r *Run) error {
 	if _, err := r.Wait(ctx); ctx.Err() != nil {
 		return err
 	}
@@ -100,7 +100,7 @@ func (b *Book) put(ctx context.Context, owner ucan.DID, rec *Record) error {
 	b.note(owner, rec, put)
 	_, err = b.opts.Store.Apply(ctx, nil, put, del)
 	if notes := b.opts.Notes; notes != nil {
-		notes.Stored(owner, rec.ID)
+		notes.OnStore(owner, rec.ID)
 	}
 	return err
 }
@@ -126,7 +126,7 @@ func (b *Book) cancel(ctx context.Context, owner ucan.DID, id string, why error)
 				if rec.Status == Cancelled {
 					return nil
 				}
-				return &EndedError{rec.ID, rec.Status}
+				return &OverError{rec.ID, rec.Status}
 			}
 			whole := context.WithoutCancel(ctx)
 			for _, waits := range rec.Waits {
@@ -137,7 +137,7 @@ func (b *Book) cancel(ctx context.Context, owner ucan.DID, id string, why error)
 			if err := b.lose(whole, owner, rec, why); err != nil {
 				return err
 			}
-			b.follow(whole, b.ended(owner, rec))
+			b.follow(whole, b.idleRun(owner, rec))
 			return nil
 		})
 		if err != nil {
@@ -152,7 +152,7 @@ func (b *Book) cancel(ctx context.Context, owner ucan.DID, id string, why error)
 			return nil
 		}
 		driven.Stop(why)
-		if err := b.left(ctx, driven); err != nil {
+		if err := b.waitIdle(ctx, driven); err != nil {
 			return err
 		}
 	}
@@ -166,7 +166,7 @@ func (b *Book) Pause(ctx context.Context, owner ucan.DID, id string) error {
 	driven, err := b.alone(ctx, owner, id, func(rec *Record) error {
 		switch {
 		case rec.Over():
-			return &EndedError{rec.ID, rec.Status}
+			return &OverError{rec.ID, rec.Status}
 		case rec.Status == Paused:
 			return nil
 		case rec.Inside:
@@ -186,7 +186,7 @@ func (r *Run) pause(ctx context.Context) error {
 	var err error
 	switch {
 	case r.over && r.rec.Over():
-		err = &EndedError{r.rec.ID, r.rec.Status}
+		err = &OverError{r.rec.ID, r.rec.Status}
 	case r.rec.Inside:
 		err = errInside
 	case r.session != nil && r.rec.From == 0:
@@ -216,7 +216,7 @@ func (b *Book) Continue(ctx context.Context, owner ucan.DID, id string) error {
 	for {
 		driven, err := b.alone(ctx, owner, id, func(rec *Record) error {
 			if rec.Over() {
-				return &EndedError{rec.ID, rec.Status}
+				return &OverError{rec.ID, rec.Status}
 			}
 			if rec.Status != Paused && !rec.Paused {
 				return nil
@@ -226,7 +226,7 @@ func (b *Book) Continue(ctx context.Context, owner ucan.DID, id string) error {
 			case len(rec.Waits) > 0 && !b.ready(ctx, owner, rec.Waits):
 				rec.Status = Waiting
 			case b.goesOn():
-				if _, err := b.resumed(ctx, owner, rec); !errors.Is(err, ErrTooMany) {
+				if _, err := b.resumeAlone(ctx, owner, rec); !errors.Is(err, ErrTooMany) {
 					return err
 				}
 				rec.Waits = nil
@@ -251,7 +251,7 @@ func (b *Book) Continue(ctx context.Context, owner ucan.DID, id string) error {
 			}
 			return nil
 		}
-		if err := b.left(ctx, driven); err != nil {
+		if err := b.waitIdle(ctx, driven); err != nil {
 			return err
 		}
 	}

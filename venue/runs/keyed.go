@@ -10,9 +10,9 @@ import (
 	"usher/ucan"
 )
 
-// known returns the run of a key, if there is one: as it executes, or as it ended or
+// runOf returns the run of a key, if there is one: as it executes, or as it ended or
 // rests.
-func (b *Book) known(ctx context.Context, auth tools.Authority, key string) (*Run, error) {
+func (b *Book) runOf(ctx context.Context, auth tools.Authority, key string) (*Run, error) {
 	if key == "" {
 		return nil, nil
 	}
@@ -26,7 +26,7 @@ func (b *Book) known(ctx context.Context, auth tools.Authority, key string) (*Ru
 	if rec.Status == Started && !rec.Inside && !rec.Paused {
 		return b.resume(ctx, auth.Owner(), rec)
 	}
-	return b.ended(auth.Owner(), rec), nil
+	return b.idleRun(auth.Owner(), rec), nil
 }
 
 // OfKey is the record of the run of a key; nil where there is none.
@@ -42,33 +42,33 @@ func (b *Book) OfKey(ctx context.Context, owner ucan.DID, key string) (*Record, 
 	return &rec, err
 }
 
-// ended is a run that is not driven, for whoever asks how it ended.
-func (b *Book) ended(owner ucan.DID, rec *Record) *Run {
+// idleRun is a run that is not driven, for whoever asks how it ended.
+func (b *Book) idleRun(owner ucan.DID, rec *Record) *Run {
 	r := &Run{book: b, owner: owner, rec: *rec, done: make(chan struct{}), over: true, output: rec.Output, cancel: func(error) {}}
 	switch rec.Status {
 	case Complete:
 	case Paused:
-		r.err = &pausedError{tools.WaitError{Run: rec.ID, Owner: owner.String()}}
+		r.err = &pauseError{tools.WaitError{Run: rec.ID, Owner: owner.String()}}
 	case Started, Waiting:
 		r.err = &tools.WaitError{Run: rec.ID, Owner: owner.String(), Call: cmp.Or(rec.Agent, rec.Op)}
 	default:
 		r.err = fault.New(cmp.Or(rec.Code, fault.Failed), rec.Error)
 		if rec.Budget != nil {
-			r.err = &spentError{rec.Error, rec.Budget}
+			r.err = &budgetError{rec.Error, rec.Budget}
 		}
 	}
 	close(r.done)
 	return r
 }
 
-// spentError is the error of a run that a budget has ended, as its record tells it.
-type spentError struct {
+// budgetError is the error of a run that a budget has ended, as its record tells it.
+type budgetError struct {
 	text string
 	*spend.BudgetError
 }
 
-func (e *spentError) Error() string { return e.text }
-func (e *spentError) Unwrap() error { return e.BudgetError }
+func (e *budgetError) Error() string { return e.text }
+func (e *budgetError) Unwrap() error { return e.BudgetError }
 
 // here is a run that its caller drives: a new one, or the one of the key. The context
 // is nil where that has ended.
@@ -85,12 +85,12 @@ func (b *Book) here(ctx context.Context, auth tools.Authority, spec Spec) (*Run,
 		r, inner, err := b.begin(ctx, auth, spec)
 		if err != nil {
 			if rec, _ = b.OfKey(ctx, auth.Owner(), spec.Key); rec != nil { // it was begun meanwhile
-				return b.ended(auth.Owner(), rec), nil, nil
+				return b.idleRun(auth.Owner(), rec), nil, nil
 			}
 		}
 		return r, inner, err
 	case b.Live(auth.Owner(), rec.ID) != nil || rec.Over():
-		return b.ended(auth.Owner(), rec), nil, nil
+		return b.idleRun(auth.Owner(), rec), nil, nil
 	}
 	r, _, _, err := b.restore(ctx, auth.Owner(), rec, true)
 	if err != nil {

@@ -55,7 +55,7 @@ func TestRunsThroughOthers(t *testing.T) {
 	defer close(release)
 	for n := range 17 {
 		helper := h.mint.Agent(h.alice, fmt.Sprintf("helper%d", n%4), everything)
-		_, err := h.Start(t.Context(), helper.CalledBy(boss, n%2 == 1), runs.Spec{Kind: runs.Job, Background: true}, until(release))
+		_, err := h.Start(t.Context(), helper.ByCaller(boss, n%2 == 1), runs.Spec{Kind: runs.Job, Background: true}, until(release))
 		switch {
 		case n < 16 && err != nil:
 			t.Fatalf("run %d: %v", n, err)

@@ -25,24 +25,24 @@ type listener struct {
 	ready chan struct{}
 
 	mu    sync.Mutex
-	queue []shown
+	queue []eventView
 	taken int // events at the head of the queue that are gone
 	notes int // in the queue
 }
 
 func newListener() *listener {
-	return &listener{ready: make(chan struct{}, 1), queue: make([]shown, 0, 8)} // a turn with one call has as many
+	return &listener{ready: make(chan struct{}, 1), queue: make([]eventView, 0, 8)} // a turn with one call has as many
 }
 
-// shown is an event of a run without its envelope, which is the same for all.
-type shown struct {
+// eventView is an event of a run without its envelope, which is the same for all.
+type eventView struct {
 	seq   uint64
 	at    time.Time
 	event runtime.Event
 }
 
 // entry puts an event of the run into its envelope.
-func (r *Run) entry(s shown) runtime.Entry {
+func (r *Run) entry(s eventView) runtime.Entry {
 	e := runtime.Entry{Seq: s.seq, Time: s.at, Run: r.rec.ID, Agent: r.rec.Agent, Parent: r.rec.Parent, Event: s.event}
 	if _, step := s.event.(runtime.Step); step {
 		e.Agent = r.rec.Caller
@@ -51,7 +51,7 @@ func (r *Run) entry(s shown) runtime.Entry {
 }
 
 // put lets the listener have an event. It never waits.
-func (l *listener) put(e shown) {
+func (l *listener) put(e eventView) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if e.seq == 0 {
@@ -80,7 +80,7 @@ func (l *listener) put(e shown) {
 // isNote reports whether an event is no part of the log, nor of an answer.
 func isNote(ev runtime.Event) bool {
 	switch ev.(type) {
-	case runtime.UsageDelta, runtime.ModelDelayed:
+	case runtime.UsageDelta, runtime.ModelDelay:
 		return true
 	}
 	return false
@@ -115,7 +115,7 @@ func merge(last *runtime.Event, next runtime.Event) bool {
 }
 
 // next takes the first event that waits, if any does.
-func (l *listener) next() (e shown, ok bool) {
+func (l *listener) next() (e eventView, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.taken == len(l.queue) {
@@ -132,10 +132,10 @@ func (l *listener) next() (e shown, ok bool) {
 }
 
 // publish shows an event to all listeners. The caller holds r.mu.
-func (r *Run) publish(e shown) {
+func (r *Run) publish(e eventView) {
 	if e.seq > 0 {
 		if r.entries == nil {
-			r.entries = make([]shown, 0, 6) // as a turn with one call has
+			r.entries = make([]eventView, 0, 6) // as a turn with one call has
 		}
 		r.entries = append(r.entries, e)
 	}
@@ -149,7 +149,7 @@ func (r *Run) Show(ev runtime.Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.listeners) > 0 {
-		r.publish(shown{at: r.book.opts.Now(), event: ev})
+		r.publish(eventView{at: r.book.opts.Now(), event: ev})
 	}
 }
 
@@ -240,7 +240,7 @@ func (b *Book) Events(ctx context.Context, owner ucan.DID, id string, after uint
 			case !yield(e, nil):
 				return
 			}
-			if _, last := e.Event.(runtime.TurnFinished); last && e.Run == id {
+			if _, last := e.Event.(runtime.TurnEnd); last && e.Run == id {
 				return
 			}
 		}

@@ -13,7 +13,7 @@ func TestSlowListener(t *testing.T) {
 	last := uint64(0)
 	put := func() {
 		last++
-		l.put(shown{seq: last, event: runtime.TurnStarted{}})
+		l.put(eventView{seq: last, event: runtime.TurnStart{}})
 	}
 	for last < 50_000 || len(l.queue) < cap(l.queue) {
 		put()

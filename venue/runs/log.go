@@ -31,7 +31,7 @@ type sessionLog struct {
 	head     Head
 	unsaved  bool       // the head is to be written with the next batch
 	marked   bool       // that messages wait is stored
-	waiting  []logged   // entries that the next batch takes along
+	waiting  []logEntry // entries that the next batch takes along
 	size     int        // of them, in bytes
 	sizes    []int      // of the entries from head.From on, which the next request needs, in bytes
 	total    int        // of those
@@ -71,8 +71,8 @@ type outcome struct {
 	failure error
 }
 
-// logged is an entry as it is stored.
-type logged struct {
+// logEntry is an entry as it is stored.
+type logEntry struct {
 	key string
 	raw []byte
 }
@@ -81,7 +81,7 @@ func newLog(b *Book, of tools.Life, id, key string, head Head) *sessionLog {
 	head.ID = id
 	return &sessionLog{
 		book: b, of: of, id: id, marked: head.Waiting > 0, headKey: key, below: []byte(entryPrefix(of, id)), head: head,
-		sizes: make([]int, 0, 16), waiting: make([]logged, 0, 4),
+		sizes: make([]int, 0, 16), waiting: make([]logEntry, 0, 4),
 	}
 }
 
@@ -128,7 +128,7 @@ func (l *sessionLog) last() uint64 {
 	return l.head.Seq
 }
 
-func (l *sessionLog) broken() bool {
+func (l *sessionLog) isBroken() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.failed != nil
@@ -153,7 +153,7 @@ func (l *sessionLog) Append(ctx context.Context, _ string, entries ...runtime.En
 	waits := true
 	for i := range entries {
 		e := &entries[i]
-		if said, ok := e.Event.(runtime.OutcomeSaid); ok {
+		if said, ok := e.Event.(runtime.OutcomeNote); ok {
 			l.note = outcomeNote(l.id, &said)
 		}
 		if !runtime.IsLeft(e.Event) && r != nil {
@@ -169,14 +169,14 @@ func (l *sessionLog) Append(ctx context.Context, _ string, entries ...runtime.En
 		if len(raw) > maxEvent {
 			return fault.New(fault.TooLarge, fmt.Sprintf("%T takes %d bytes in the session's log, at most %d", e.Event, len(raw), maxEvent))
 		}
-		l.waiting = append(l.waiting, logged{l.key(e.Seq), raw})
+		l.waiting = append(l.waiting, logEntry{l.key(e.Seq), raw})
 		l.size += len(raw)
 		l.unsaved = l.has(e, len(raw)) || l.unsaved
 		if r != nil && e.Run != "" {
 			l.run = r
 			r.notes(e.Seq, e.Event)
-			if end, ok := e.Event.(runtime.TurnFinished); ok && len(end.Pending) > 0 {
-				l.note = askedNote(r, l.id, end.Pending)
+			if end, ok := e.Event.(runtime.TurnEnd); ok && len(end.Pending) > 0 {
+				l.note = asksNote(r, l.id, end.Pending)
 			}
 		}
 		waits = waits && waitsForBatch(e.Event)
@@ -202,15 +202,15 @@ func (l *sessionLog) unkept(entries []runtime.Entry) []runtime.Entry {
 	for _, e := range entries {
 		e.Seq = 0
 		switch ev := e.Event.(type) {
-		case runtime.ToolFinished:
+		case runtime.ToolEnd:
 			if slices.Contains(l.ended, ev.CallID) {
 				continue
 			}
 			l.ended = append(l.ended, ev.CallID)
 			if slices.Contains(l.lost, ev.CallID) {
-				e.Event = ev.Unrecorded(l.failed)
+				e.Event = ev.WithoutRecord(l.failed)
 			}
-		case runtime.TurnFinished:
+		case runtime.TurnEnd:
 			if ev.Error == "" {
 				continue
 			}
@@ -239,7 +239,7 @@ func (l *sessionLog) has(e *runtime.Entry, bytes int) (store bool) {
 // next request, or the end of the turn takes it along.
 func waitsForBatch(ev runtime.Event) bool {
 	switch ev.(type) {
-	case runtime.Answered, runtime.ToolStarted, runtime.ContextMissing, runtime.TurnResumed:
+	case runtime.ModelAnswer, runtime.ToolStart, runtime.ContextGap, runtime.TurnResume:
 		return true
 	}
 	return false

@@ -16,7 +16,7 @@ import (
 type unpaid struct{}
 
 func (unpaid) Draft(context.Context, map[string][]byte) func(bool) { return nil }
-func (unpaid) Ended(context.Context, string) ([]string, error)     { return nil, nil }
+func (unpaid) Forget(context.Context, string) ([]string, error)    { return nil, nil }
 
 // Events that are too large for one batch together are written in several, and one
 // that is too large by itself is refused by name: the log goes on after it.
@@ -35,21 +35,21 @@ func TestALogTakesInPartsWhatIsTooLarge(t *testing.T) {
 		return l.Append(t.Context(), "main", runtime.Entry{Seq: seq + 1, Time: time.Unix(1, 0), Event: ev})
 	}
 	for _, ev := range []runtime.Event{
-		runtime.TurnStarted{Text: long[:runtime.MaxSaid]},
-		runtime.Answered{Text: long[:200<<10]}, // waits
-		runtime.Compacted{Summary: long[:900<<10]},
-		runtime.Answered{Text: long[:250<<10]}, // waits
-		runtime.TurnFinished{Text: long[:runtime.MaxSaid], Output: []byte(`"` + long[:runtime.MaxSaid] + `"`)},
+		runtime.TurnStart{Text: long[:runtime.MaxSaid]},
+		runtime.ModelAnswer{Text: long[:200<<10]}, // waits
+		runtime.Compaction{Summary: long[:900<<10]},
+		runtime.ModelAnswer{Text: long[:250<<10]}, // waits
+		runtime.TurnEnd{Text: long[:runtime.MaxSaid], Output: []byte(`"` + long[:runtime.MaxSaid] + `"`)},
 	} {
 		if err := add(ev); err != nil {
 			t.Fatalf("%T: %v", ev, err)
 		}
 		seq++
 	}
-	if err := add(runtime.Compacted{Summary: long}); fault.Of(err) != fault.TooLarge || !strings.Contains(err.Error(), "at most 1046528") {
+	if err := add(runtime.Compaction{Summary: long}); fault.Of(err) != fault.TooLarge || !strings.Contains(err.Error(), "at most 1046528") {
 		t.Errorf("a larger event: %.200v, want that it is too large", err)
 	}
-	if err := add(runtime.TurnFinished{Error: "too large"}); err != nil {
+	if err := add(runtime.TurnEnd{Error: "too large"}); err != nil {
 		t.Errorf("after it: %v", err)
 	}
 	kept := uint64(0)
@@ -70,9 +70,9 @@ func TestSizeOfASessionAfterSummaries(t *testing.T) {
 	for name, head := range map[string]Head{"written": {}, "read": {Seq: 30, Began: at, From: 1}} {
 		l := newLog(nil, "did:key:x/clerk/1", "main", "head", head)
 		for seq := uint64(1); seq <= 30; seq++ {
-			e := runtime.Entry{Seq: seq, Time: at, Event: runtime.TurnStarted{Text: "hello"}}
+			e := runtime.Entry{Seq: seq, Time: at, Event: runtime.TurnStart{Text: "hello"}}
 			if seq > head.Seq && seq%10 == 0 {
-				e.Event = runtime.Compacted{Through: seq - 3}
+				e.Event = runtime.Compaction{Through: seq - 3}
 			}
 			l.has(&e, 100)
 		}

@@ -10,13 +10,13 @@ func (r *Run) notes(seq uint64, ev runtime.Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch ev := ev.(type) {
-	case runtime.TurnStarted:
+	case runtime.TurnStart:
 		r.rec.From = seq
-	case runtime.TurnFinished:
+	case runtime.TurnEnd:
 		if r.rec.Kind == Turn {
-			r.ended(&ev)
+			r.noteTurnEnd(&ev)
 		}
-	case runtime.TurnRested:
+	case runtime.TurnRest:
 		switch waits := r.waitsOf(ev.Waits); {
 		case r.rec.Kind != Turn:
 		case r.rec.Paused:
@@ -33,14 +33,14 @@ func (r *Run) tell(entries []runtime.Entry) {
 	defer r.mu.Unlock()
 	for i := range entries {
 		if e := &entries[i]; e.Run != "" {
-			r.publish(shown{e.Seq, e.Time, e.Event})
+			r.publish(eventView{e.Seq, e.Time, e.Event})
 		}
 	}
 }
 
-// ended notes the end of a turn in its record, which is stored with it. What the
+// noteTurnEnd notes the end of a turn in its record, which is stored with it. What the
 // turn answered is in the log.
-func (r *Run) ended(end *runtime.TurnFinished) {
+func (r *Run) noteTurnEnd(end *runtime.TurnEnd) {
 	switch {
 	case end.Error == "":
 		r.rec.Status = Complete
@@ -49,13 +49,13 @@ func (r *Run) ended(end *runtime.TurnFinished) {
 	default:
 		r.rec.Status, r.rec.Error = Failed, tools.Cut(end.Error)
 	}
-	spent := r.auth.Meter().Spent()
+	spent := r.auth.Meter().Total()
 	r.rec.Spent = &spent
 }
 
-// unsaved reports whether the record of a turn is to be written: at its beginning
+// isUnsaved reports whether the record of a turn is to be written: at its beginning
 // and at its end.
-func (r *Run) unsaved() bool {
+func (r *Run) isUnsaved() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.rec.Status == r.saved {

@@ -21,8 +21,8 @@ type OpenCall struct {
 	Name      string               `json:"name"` // of the tool
 	Operation string               `json:"operation,omitempty"`
 	Arguments string               `json:"arguments,omitempty"` // the first of them; none where they may hold a secret
-	Outcome   string               `json:"outcome"`             // unknown, stopped or not_started: see [runtime.ToolFinished]
-	Said      *runtime.OutcomeSaid `json:"said,omitempty"`      // what a person said of it since
+	Outcome   string               `json:"outcome"`             // unknown, stopped or not_started: see [runtime.ToolEnd]
+	Said      *runtime.OutcomeNote `json:"said,omitempty"`      // what a person said of it since
 
 	event uint64 // of its result
 }
@@ -51,21 +51,21 @@ func (b *Book) OpenCalls(ctx context.Context, owner ucan.DID, id string) ([]Open
 		if err != nil {
 			return nil, err
 		}
-		if said, ok := e.Event.(runtime.OutcomeSaid); ok {
+		if said, ok := e.Event.(runtime.OutcomeNote); ok {
 			call.Said = &said
 		}
 	}
 	return []OpenCall{call}, nil
 }
 
-// Interrupted returns how a turn or a task was cut that nobody drives, or nil: also where
+// Interruption returns how a turn or a task was cut that nobody drives, or nil: also where
 // no call was open. One that has ended says so itself, and one that waits for what.
-func (b *Book) Interrupted(ctx context.Context, owner ucan.DID, id string) (*runtime.TurnFinished, error) {
+func (b *Book) Interruption(ctx context.Context, owner ucan.DID, id string) (*runtime.TurnEnd, error) {
 	rec, err := b.Find(ctx, owner, id)
 	if err != nil || rec.Status != Started || rec.Session == "" || b.Live(owner, id) != nil {
 		return nil, err
 	}
-	return b.sessions.Interrupted(ctx, rec.Of, rec.Session)
+	return b.sessions.Interruption(ctx, rec.Of, rec.Session)
 }
 
 // openOf is [Book.OpenCalls] of a turn or a task. It reads on after the end of the turn
@@ -80,22 +80,22 @@ func (b *Book) openOf(ctx context.Context, rec *Record) (open []OpenCall, err er
 			continue
 		}
 		switch ev := e.Event.(type) {
-		case runtime.Answered:
+		case runtime.ModelAnswer:
 			for _, call := range ev.Calls {
 				asked[call.ID] = call
 			}
-		case runtime.ToolFinished:
+		case runtime.ToolEnd:
 			switch ev.Outcome {
 			case runtime.ToolUnknown, runtime.ToolStopped, runtime.ToolNotStarted:
 				open = append(open, OpenCall{
 					ID: ev.CallID, Name: ev.Name, Operation: ev.Operation, Arguments: asked[ev.CallID].BriefArguments(), Outcome: ev.Outcome, event: e.Seq,
 				})
 			}
-		case runtime.OutcomeSaid:
+		case runtime.OutcomeNote:
 			if i := slices.IndexFunc(open, func(c OpenCall) bool { return c.event == ev.Event }); i >= 0 {
 				open[i].Said = &ev
 			}
-		case runtime.TurnFinished:
+		case runtime.TurnEnd:
 			if !slices.ContainsFunc(open, func(c OpenCall) bool { return c.IsUnknown() }) {
 				return open, nil
 			}
@@ -110,7 +110,7 @@ const maxNote = 4 << 10
 // Testify notes what a person says of a call of a run whose effect is unknown: once, in
 // the log of the run, in the ledger, and for the next turn of its session. By, Outcome and
 // Note of say are theirs; the rest is filled in.
-func (b *Book) Testify(ctx context.Context, owner ucan.DID, id, call string, say runtime.OutcomeSaid) (said runtime.OutcomeSaid, err error) {
+func (b *Book) Testify(ctx context.Context, owner ucan.DID, id, call string, say runtime.OutcomeNote) (said runtime.OutcomeNote, err error) {
 	if len(say.Note) > maxNote {
 		return said, fault.New(fault.TooLarge, fmt.Sprintf("the note has %d bytes, at most %d", len(say.Note), maxNote))
 	}
@@ -152,7 +152,7 @@ func (b *Book) Testify(ctx context.Context, owner ucan.DID, id, call string, say
 }
 
 // testify writes what was said into the log of a run that has one of its own.
-func (b *Book) testify(ctx context.Context, owner ucan.DID, rec *Record, said *runtime.OutcomeSaid) error {
+func (b *Book) testify(ctx context.Context, owner ucan.DID, rec *Record, said *runtime.OutcomeNote) error {
 	e := runtime.Entry{Seq: 1, Time: b.opts.Now(), Run: rec.ID, Parent: rec.Parent, Event: *said}
 	for row, err := range store.Rows(ctx, b.opts.Store, logKey(owner, rec.ID, ""), "") {
 		var last runtime.Entry

@@ -84,7 +84,7 @@ func (b *Book) pruneOf(ctx context.Context, owner string, keep Keep, rest Rest) 
 			if !rec.Over() || beyond <= 0 && !before(rec.Updated, keep.Before) || b.executes(rec.ID) {
 				continue
 			}
-			wanted, err := b.wanted(ctx, owner, &rec)
+			wanted, err := b.isWanted(ctx, owner, &rec)
 			if err != nil {
 				return n, err
 			}
@@ -115,9 +115,9 @@ func (b *Book) executes(id string) bool {
 	return b.live[id] != nil
 }
 
-// wanted reports whether the run above one of an owner's, "<owner>/", goes on: it makes the call of
+// isWanted reports whether the run above one of an owner's, "<owner>/", goes on: it makes the call of
 // the key again where it has no answer to it yet, and nothing is to be done twice.
-func (b *Book) wanted(ctx context.Context, owner string, rec *Record) (bool, error) {
+func (b *Book) isWanted(ctx context.Context, owner string, rec *Record) (bool, error) {
 	if rec.Key == "" || rec.Parent == "" {
 		return false, nil
 	}
@@ -144,7 +144,7 @@ func (b *Book) removeRun(ctx context.Context, key string, rev uint64, owner stri
 			return err
 		}
 	}
-	del, err := b.opts.Spending.Ended(ctx, of)
+	del, err := b.opts.Spending.Forget(ctx, of)
 	if err != nil {
 		return err
 	}

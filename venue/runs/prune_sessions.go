@@ -125,7 +125,7 @@ func (l *latestHeads) Pop() any {
 // gone/<life>/<session>.
 const gonePrefix = prefix + "gone/"
 
-func goneKey(headKey string) string { return gonePrefix + strings.TrimPrefix(headKey, prefix+"head/") }
+func graveKey(headKey string) string { return gonePrefix + strings.TrimPrefix(headKey, prefix+"head/") }
 
 // remove removes a session that nobody uses: in one step its head, and then what
 // is left. It reports whether it did.
@@ -144,7 +144,7 @@ func (s *Sessions) remove(ctx context.Context, h heading, rest Rest) (bool, erro
 	s.gone[h.key] = struct{}{} // whoever opens it now waits, and whoever has begun to begins again
 	s.removals++
 	s.mu.Unlock()
-	moved, err := s.book.opts.Store.Apply(ctx, map[string]uint64{h.key: h.rev}, map[string][]byte{goneKey(h.key): {}}, []string{h.key})
+	moved, err := s.book.opts.Store.Apply(ctx, map[string]uint64{h.key: h.rev}, map[string][]byte{graveKey(h.key): {}}, []string{h.key})
 	if err != nil || moved != "" {
 		s.mu.Lock()
 		delete(s.gone, h.key)
@@ -158,7 +158,7 @@ func (s *Sessions) remove(ctx context.Context, h heading, rest Rest) (bool, erro
 func (s *Sessions) finish(ctx context.Context, headKey string, rest Rest) error {
 	s.removing.Lock()
 	defer s.removing.Unlock()
-	_, rev, err := s.book.opts.Store.Get(ctx, goneKey(headKey))
+	_, rev, err := s.book.opts.Store.Get(ctx, graveKey(headKey))
 	if err != nil || rev == 0 {
 		return err // somebody else was faster
 	}
@@ -189,7 +189,7 @@ func (s *Sessions) clear(ctx context.Context, headKey string, rest Rest) error {
 			return err
 		}
 	}
-	if _, err := st.Apply(ctx, nil, nil, []string{goneKey(headKey)}); err != nil {
+	if _, err := st.Apply(ctx, nil, nil, []string{graveKey(headKey)}); err != nil {
 		return err
 	}
 	s.mu.Lock()
@@ -228,7 +228,7 @@ func (s *Sessions) removeEntries(ctx context.Context, of tools.Life, rows []stor
 			}
 		}
 		if rec.Kind == Turn && rec.Status != Started {
-			spent, err := s.book.opts.Spending.Ended(ctx, of.Owner()+"/"+e.Run)
+			spent, err := s.book.opts.Spending.Forget(ctx, of.Owner()+"/"+e.Run)
 			if err != nil {
 				return err
 			}

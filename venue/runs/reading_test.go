@@ -53,7 +53,7 @@ func TestASessionIsNotOlderThanItsLog(t *testing.T) {
 		leave := func(text string) {
 			s, release, err := book.Sessions().Open(t.Context(), tools.NewLife(h.alice, "clerk", "1"), "talk", false)
 			if err == nil {
-				err = s.Leave(t.Context(), time.Now(), runtime.Received{From: "boss", Text: text})
+				err = s.Leave(t.Context(), time.Now(), runtime.InboxMessage{From: "boss", Text: text})
 				release()
 			}
 			if err != nil {

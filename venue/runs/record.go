@@ -58,7 +58,7 @@ type Record struct {
 	Budget  *spend.BudgetError `json:"budget,omitempty"` // that ended it
 	Steps   []runtime.Step     `json:"steps,omitempty"`
 	Spent   *tools.Amounts     `json:"spent,omitempty"` // by all that came of the first call, when it ended
-	Fired   *Fired             `json:"fired,omitempty"` // by which schedule
+	Fired   *Firing            `json:"fired,omitempty"` // by which schedule
 	Code    fault.Code         `json:"errorCode,omitempty"`
 
 	Key        string          `json:"key,omitempty"`        // of the call that started it: see [tools.Call.Key]
@@ -75,9 +75,9 @@ type Record struct {
 	Authority json.RawMessage `json:"authority,omitempty"` // sealed: see [tools.Mint.Open]
 }
 
-// Fired says which schedule a run is of, and for which of its times. When it fired is
+// Firing says which schedule a run is of, and for which of its times. When it fired is
 // the run's Created.
-type Fired struct {
+type Firing struct {
 	Schedule string `json:"schedule"`
 	Due      int64  `json:"due,omitempty"`    // ms; 0: somebody triggered it, beside its times
 	Missed   int    `json:"missed,omitempty"` // its times that passed without a firing of their own; this one stands for them

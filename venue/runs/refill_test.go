@@ -35,11 +35,11 @@ func (d returner) Resume(_ context.Context, rec *runs.Record, _ tools.Authority)
 	return d.work, nil, nil, nil
 }
 
-func (d returner) Answered(_ context.Context, _ ucan.DID, waits string) (bool, error) {
+func (d returner) IsAnswered(_ context.Context, _ ucan.DID, waits string) (bool, error) {
 	return waits == d.answered && d.given.Load(), nil
 }
 
-func (returner) Gone(context.Context, tools.Life) (bool, error) { return false, nil }
+func (returner) IsGone(context.Context, tools.Life) (bool, error) { return false, nil }
 
 // returns opens another book over what the house has, in which so many runs execute at once.
 func (h *house) returns(t *testing.T, atOnce int, answered string, work runs.Work) returner {
@@ -150,7 +150,7 @@ func TestWhoWatchesIsToldOfNoOther(t *testing.T) {
 	d.start(t, alice, until(hang))
 	filler = d.start(t, alice, until(second))
 	var told atomic.Int64
-	watching := runs.Watched(runs.WatchedBelow(t.Context(), func(_, _ *runs.Run) { told.Add(1) }), func(*runs.Run) { told.Add(1) })
+	watching := runs.WithWatch(runs.WithWatchBelow(t.Context(), func(_, _ *runs.Run) { told.Add(1) }), func(*runs.Run) { told.Add(1) })
 	_, err := d.Here(watching, alice, job, func(ctx context.Context, _ *runs.Run) (json.RawMessage, error) {
 		_, err := d.Book.Resume(ctx, h.alice, waiting.ID())
 		return nil, err

@@ -22,11 +22,11 @@ type Driver interface {
 	// is a turn of. auth is that of the run. undo is called instead of the work where
 	// that cannot begin; it may be nil.
 	Resume(ctx context.Context, rec *Record, auth tools.Authority) (work Work, s *Session, undo func(), err error)
-	// Answered reports whether a request for an approval needs nobody any more, or an
+	// IsAnswered reports whether a request for an approval needs nobody any more, or an
 	// agent, see [OfAgent], is not suspended any more.
-	Answered(ctx context.Context, owner ucan.DID, waits string) (bool, error)
-	// Gone reports whether a life of an agent has ended.
-	Gone(ctx context.Context, of tools.Life) (bool, error)
+	IsAnswered(ctx context.Context, owner ucan.DID, waits string) (bool, error)
+	// IsGone reports whether a life of an agent has ended.
+	IsGone(ctx context.Context, of tools.Life) (bool, error)
 }
 
 // Drive has runs go on. In a book that works, all that executed when the venue
@@ -131,7 +131,7 @@ func (r *Record) holds() bool { return r.Status == Paused || r.Paused }
 func (b *Book) lose(ctx context.Context, owner ucan.DID, rec *Record, why error) error {
 	if rec.Session != "" {
 		if s, release, err := b.sessions.Open(ctx, rec.Of, rec.Session, true); err == nil {
-			if run, rests := s.Resting(); rests && run == rec.ID {
+			if run, rests := s.Rest(); rests && run == rec.ID {
 				if errors.Is(why, ErrInterrupted) {
 					why = cut(s)
 				}
@@ -158,7 +158,7 @@ func (b *Book) lose(ctx context.Context, owner ucan.DID, rec *Record, why error)
 
 // cut is why a turn ended that the venue left in its middle: which calls it never
 // started, and of which the effect is unknown.
-func cut(s *Session) error { return &cutError{s.Cutting().Error} }
+func cut(s *Session) error { return &cutError{s.CutEnd().Error} }
 
 type cutError struct{ text string }
 
@@ -171,13 +171,13 @@ func (e *cutError) Code() fault.Code { return fault.Interrupted }
 // Settle ends the turn that rests in a session, before another begins: unless it
 // waits for somebody, or is driven.
 func (b *Book) Settle(ctx context.Context, owner ucan.DID, s *Session) error {
-	id, rests := s.Resting()
+	id, rests := s.Rest()
 	if !rests {
 		return nil
 	}
 	copied := func(rec *Record) bool { return rec.Of != s.log.of || rec.Session != s.ID() }
 	driven, err := b.alone(ctx, owner, id, func(rec *Record) error {
-		run, rests := s.Resting()
+		run, rests := s.Rest()
 		switch {
 		case copied(rec):
 			return s.Cut(ctx, b.opts.Now(), "", "")
@@ -197,27 +197,27 @@ func (b *Book) Settle(ctx context.Context, owner ucan.DID, s *Session) error {
 func (b *Book) resume(ctx context.Context, owner ucan.DID, rec *Record) (r *Run, err error) {
 	driven, err := b.alone(ctx, owner, rec.ID, func(now *Record) error {
 		if now.Over() || now.holds() {
-			r = b.ended(owner, now)
+			r = b.idleRun(owner, now)
 			return nil
 		}
-		if r, err = b.resumed(ctx, owner, now); errors.Is(err, ErrTooMany) { // it goes on when there is room
-			r, err = b.ended(owner, now), nil
+		if r, err = b.resumeAlone(ctx, owner, now); errors.Is(err, ErrTooMany) { // it goes on when there is room
+			r, err = b.idleRun(owner, now), nil
 		}
 		return err
 	})
 	return cmp.Or(driven, r), err
 }
 
-// resumed is resume for who has the run alone. Where there is no room, the error is
+// resumeAlone returns resume for who has the run alone. Where there is no room, the error is
 // [ErrTooMany], and the run goes on when there is.
-func (b *Book) resumed(ctx context.Context, owner ucan.DID, rec *Record) (*Run, error) {
-	whole := unwatched(ctx)
+func (b *Book) resumeAlone(ctx context.Context, owner ucan.DID, rec *Record) (*Run, error) {
+	whole := withoutWatch(ctx)
 	r, work, undo, err := b.restore(ctx, owner, rec, false)
 	if wait, rests := errors.AsType[*tools.WaitError](err); rests {
 		if err := b.await(whole, owner, rec, wait); err != nil || !b.ready(whole, owner, rec.Waits) {
-			return b.ended(owner, rec), err
+			return b.idleRun(owner, rec), err
 		}
-		return b.resumed(ctx, owner, rec) // what it waited for came meanwhile
+		return b.resumeAlone(ctx, owner, rec) // what it waited for came meanwhile
 	}
 	if err != nil {
 		if errors.Is(err, errTaken) || errors.Is(err, ErrTooMany) || ctx.Err() != nil {
@@ -227,9 +227,9 @@ func (b *Book) resumed(ctx context.Context, owner ucan.DID, rec *Record) (*Run, 
 		if err := b.lose(whole, owner, rec, err); err != nil {
 			return nil, err
 		}
-		return b.ended(owner, rec), nil
+		return b.idleRun(owner, rec), nil
 	}
-	timed, cancelTime := b.timed(whole, rec.Background)
+	timed, cancelTime := b.withTime(whole, rec.Background)
 	inner, err := b.enter(timed, r)
 	if err != nil {
 		cancelTime()
@@ -286,7 +286,7 @@ func (b *Book) restore(ctx context.Context, owner ucan.DID, rec *Record, here bo
 		}
 	}
 	if r.session == nil {
-		auth.Meter().AtLeast(r.metered())
+		auth.Meter().AtLeast(r.usage())
 	}
 	r.rec.Status, r.rec.Waits, r.rec.Paused = Started, nil, false
 	if err := r.take(ctx); err != nil {
@@ -297,9 +297,9 @@ func (b *Book) restore(ctx context.Context, owner ucan.DID, rec *Record, here bo
 	return r, work, undo, nil
 }
 
-// metered is what a run outside of sessions has spent of the limits of its call tree, as its
+// usage is what a run outside of sessions has spent of the limits of its call tree, as its
 // log and its record say.
-func (r *Run) metered() (spent tools.Amounts) {
+func (r *Run) usage() (spent tools.Amounts) {
 	if r.rec.Spent != nil {
 		spent = *r.rec.Spent
 	}

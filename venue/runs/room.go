@@ -52,7 +52,7 @@ func (b *Book) room(r *Run) error {
 // full is an error where as many runs execute as may. One that has begun goes on as soon
 // as there is room. The caller holds mu.
 func (b *Book) full(r *Run) error {
-	p, limit, is := b.crowded(r.places)
+	p, limit, is := b.fullPlace(r.places)
 	if !is {
 		return nil
 	}
@@ -66,9 +66,9 @@ func (b *Book) full(r *Run) error {
 	return fmt.Errorf("%w (%d%s)", ErrTooMany, limit, of)
 }
 
-// crowded returns the first of some places where as many runs execute as may. The caller
+// fullPlace returns the first of some places where as many runs execute as may. The caller
 // holds mu.
-func (b *Book) crowded(places []place) (p place, limit int, is bool) {
+func (b *Book) fullPlace(places []place) (p place, limit int, is bool) {
 	for _, p := range places {
 		limit := b.opts.AtOnce
 		if p.agent != "" {
@@ -122,7 +122,7 @@ func (b *Book) roomy(owner ucan.DID) string {
 	defer b.mu.Unlock()
 	all := b.short[owner]
 	i := slices.IndexFunc(all, func(s short) bool {
-		_, _, is := b.crowded(s.places)
+		_, _, is := b.fullPlace(s.places)
 		return !is
 	})
 	if i < 0 {

@@ -35,7 +35,7 @@ func TestRunsThatGoOnWaitForRoom(t *testing.T) {
 	if err := book.Drive(t.Context(), next, true); err != nil {
 		t.Fatalf("the book does not open: %v", err)
 	}
-	if n := len(book.Executing()); n != 2 {
+	if n := len(book.LiveRuns()); n != 2 {
 		t.Errorf("%d execute, want 2", n)
 	}
 	if err := book.Pause(t.Context(), h.alice, ids[3]); err != nil {
@@ -61,7 +61,7 @@ func TestRunsThatGoOnWaitForRoom(t *testing.T) {
 				}
 				break
 			}
-			for _, r := range book.Executing() {
+			for _, r := range book.LiveRuns() {
 				_, _ = r.Wait(t.Context())
 			}
 		}

@@ -31,7 +31,7 @@ type Spec struct {
 	Background bool            // it may outlive the call that starts it
 	Followed   bool            // whoever starts it follows it from the beginning: the first [Run.Events] after 0 misses no piece
 	ID         string          // its id; empty is a new one
-	Fired      *Fired          // the schedule that starts it; nil for none
+	Fired      *Firing         // the schedule that starts it; nil for none
 	With       *With           // what is stored with its first record; nil for nothing
 }
 
@@ -65,7 +65,7 @@ type Run struct {
 	err       error           // how it ended
 	over      bool            // it has ended, or nobody waits for it any more
 	seq       uint64          // of its own log
-	entries   []shown         // of its log
+	entries   []eventView     // of its log
 	listeners []*listener
 	first     *listener // of who starts the run and follows it; nil once that began
 	claimed   bool      // an orchestration has its steps here
@@ -150,16 +150,16 @@ func (r *Run) takesPlaces() {
 // ended, with the values of ctx. Where there is a run of the key already, it returns
 // that one.
 func (b *Book) Start(ctx context.Context, auth tools.Authority, spec Spec, work Work) (*Run, error) {
-	if r, err := b.known(ctx, auth, spec.Key); r != nil || err != nil {
+	if r, err := b.runOf(ctx, auth, spec.Key); r != nil || err != nil {
 		return r, err
 	}
-	whole, begun := watched(context.WithoutCancel(ctx))
+	whole, begun := watcherOf(context.WithoutCancel(ctx))
 	spec.Followed = spec.Followed || begun != nil
-	timed, cancelTime := b.timed(whole, spec.Background)
+	timed, cancelTime := b.withTime(whole, spec.Background)
 	r, inner, err := b.begin(timed, auth, spec)
 	if err != nil {
 		cancelTime()
-		if other, _ := b.known(ctx, auth, spec.Key); other != nil { // it was begun meanwhile
+		if other, _ := b.runOf(ctx, auth, spec.Key); other != nil { // it was begun meanwhile
 			return other, nil
 		}
 		return nil, err
@@ -171,8 +171,8 @@ func (b *Book) Start(ctx context.Context, auth tools.Authority, spec Spec, work 
 	return r, nil
 }
 
-// timed bounds the time of a run in the background.
-func (b *Book) timed(ctx context.Context, background bool) (context.Context, context.CancelFunc) {
+// withTime bounds the time of a run in the background.
+func (b *Book) withTime(ctx context.Context, background bool) (context.Context, context.CancelFunc) {
 	if !background {
 		return ctx, func() {}
 	}
@@ -288,7 +288,7 @@ func (r *Run) finish(ctx context.Context, output json.RawMessage, failure error)
 	stored := parked && !paused || r.rec.Status != Started && r.saved == r.rec.Status // as one that goes on, or with the end of its turn
 	switch {
 	case paused:
-		failure = &pausedError{tools.WaitError{Run: r.rec.ID, Owner: r.owner.String()}}
+		failure = &pauseError{tools.WaitError{Run: r.rec.ID, Owner: r.owner.String()}}
 	case waits != nil:
 		r.rec.Status, r.rec.Waits = Waiting, waits
 		failure = &restsError{&tools.WaitError{Run: r.rec.ID, Owner: r.owner.String(), Call: cmp.Or(r.rec.Agent, r.rec.Op)}, failure}
@@ -296,7 +296,7 @@ func (r *Run) finish(ctx context.Context, output json.RawMessage, failure error)
 		r.rec.end(output, failure)
 	}
 	r.output, r.err = output, failure
-	spent := r.auth.Meter().Spent()
+	spent := r.auth.Meter().Total()
 	r.rec.Spent = &spent
 	r.mu.Unlock()
 	var err error
@@ -306,14 +306,14 @@ func (r *Run) finish(ctx context.Context, output json.RawMessage, failure error)
 		}
 	}
 	if notes := r.book.opts.Notes; notes != nil {
-		notes.Stored(r.owner, r.rec.ID)
+		notes.OnStore(r.owner, r.rec.ID)
 	}
-	r.book.done(func(w *work) { w.waking++ })
+	r.book.noteEnd(func(w *work) { w.waking++ })
 	r.book.leave(r) // first: whoever waited for it finds it no longer executing
 	close(r.done)
 	r.book.follow(ctx, r)
 	r.book.refill(context.Background(), r.owner) // whose budgets and listeners are their own
-	r.book.done(func(w *work) { w.waking-- })
+	r.book.noteEnd(func(w *work) { w.waking-- })
 	return err
 }
 

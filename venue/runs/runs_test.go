@@ -36,7 +36,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type free struct{}
 
 func (free) Draft(context.Context, map[string][]byte) func(bool) { return nil }
-func (free) Ended(context.Context, string) ([]string, error)     { return nil, nil }
+func (free) Forget(context.Context, string) ([]string, error)    { return nil, nil }
 
 // house is a book with users.
 type house struct {
@@ -317,7 +317,7 @@ func TestASlowListener(t *testing.T) {
 	r, err := h.Start(t.Context(), h.mint.User(h.alice), runs.Spec{Kind: runs.Job, Op: "v/ops/test", Followed: true}, func(ctx context.Context, r *runs.Run) (json.RawMessage, error) {
 		for i := range pieces {
 			r.Show(runtime.TextDelta{Text: "x"})
-			r.Show(runtime.ModelDelayed{Try: i})
+			r.Show(runtime.ModelDelay{Try: i})
 			if i%100 == 0 {
 				if err := r.Step(ctx, runtime.Step{N: i / 100, Op: "covia:read", Status: "COMPLETE"}); err != nil {
 					return nil, err
@@ -346,7 +346,7 @@ func TestASlowListener(t *testing.T) {
 			if entries++; e.Seq != uint64(entries) {
 				t.Errorf("entry %d comes as number %d", e.Seq, entries)
 			}
-		case runtime.ModelDelayed:
+		case runtime.ModelDelay:
 			notes++
 		case runtime.TextDelta:
 			if text.WriteString(ev.Text); strings.HasPrefix(ev.Text, "y") {
@@ -409,7 +409,7 @@ func TestEndedExecutesNoMore(t *testing.T) {
 				case <-stop:
 					return
 				default:
-					h.Executing()
+					h.LiveRuns()
 				}
 			}
 		})
@@ -421,7 +421,7 @@ func TestEndedExecutesNoMore(t *testing.T) {
 		if _, err := r.Wait(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if left := h.Executing(); len(left) > 0 {
+		if left := h.LiveRuns(); len(left) > 0 {
 			t.Fatalf("run %s has ended and executes", left[0].ID())
 		}
 	}

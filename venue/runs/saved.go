@@ -13,7 +13,7 @@ import (
 // save stores the record as it is now.
 func (r *Run) save(ctx context.Context) error {
 	d := draft{make(map[string]uint64, 1), make(map[string][]byte, 3)}
-	if err := r.owned(ctx, d.expect); err != nil {
+	if err := r.expectOwner(ctx, d.expect); err != nil {
 		return err
 	}
 	del, err := r.draft(d)

@@ -121,16 +121,16 @@ func (s *Sessions) make(ctx context.Context, of tools.Life, id, key string, must
 	return &Session{Session: runtime.NewSession(id, log, past...), log: log}, nil
 }
 
-// Interrupted returns how the last turn of a session was cut, or nil where it came to
+// Interruption returns how the last turn of a session was cut, or nil where it came to
 // its end or is driven. The code of one that waits is [fault.Waiting].
-func (s *Sessions) Interrupted(ctx context.Context, of tools.Life, id string) (*runtime.TurnFinished, error) {
+func (s *Sessions) Interruption(ctx context.Context, of tools.Life, id string) (*runtime.TurnEnd, error) {
 	key := headKey(of, id)
 	head, err := s.head(ctx, key, id)
 	if err != nil {
 		return nil, err
 	}
 	if head.Run != "" {
-		return s.resting(ctx, of, key, &head)
+		return s.restEnd(ctx, of, key, &head)
 	}
 	if head.Interrupted == 0 {
 		return nil, nil
@@ -139,7 +139,7 @@ func (s *Sessions) Interrupted(ctx context.Context, of tools.Life, id string) (*
 		if err != nil {
 			return nil, err
 		}
-		if end, ok := e.Event.(runtime.TurnFinished); ok {
+		if end, ok := e.Event.(runtime.TurnEnd); ok {
 			return &end, nil
 		}
 		break
@@ -147,14 +147,14 @@ func (s *Sessions) Interrupted(ctx context.Context, of tools.Life, id string) (*
 	return nil, nil
 }
 
-// resting is how the turn would end that has no end yet; nil where it is driven.
-func (s *Sessions) resting(ctx context.Context, of tools.Life, key string, head *Head) (*runtime.TurnFinished, error) {
+// restEnd is how the turn would end that has no end yet; nil where it is driven.
+func (s *Sessions) restEnd(ctx context.Context, of tools.Life, key string, head *Head) (*runtime.TurnEnd, error) {
 	owner, err := ucan.ParseDID(of.Owner())
 	if err != nil || s.book.Live(owner, head.Run) != nil {
 		return nil, err
 	}
 	if rec, err := s.book.Find(ctx, owner, head.Run); err == nil && (rec.Status == Waiting || rec.holds()) {
-		end := &runtime.TurnFinished{Error: "it waits for " + strings.Join(rec.Waits, ", "), Code: string(fault.Waiting)}
+		end := &runtime.TurnEnd{Error: "it waits for " + strings.Join(rec.Waits, ", "), Code: string(fault.Waiting)}
 		if rec.holds() {
 			end.Error = "it is paused"
 		}
@@ -164,7 +164,7 @@ func (s *Sessions) resting(ctx context.Context, of tools.Life, key string, head 
 	if err != nil {
 		return nil, err
 	}
-	end := open.Cutting()
+	end := open.CutEnd()
 	return &end, nil
 }
 
@@ -242,7 +242,7 @@ func (s *Sessions) release(key string, open *Session) {
 	if open.users--; open.users > 0 || s.open[key] != open {
 		return
 	}
-	if open.log.broken() {
+	if open.log.isBroken() {
 		delete(s.open, key) // what is in memory is not what is stored
 		return
 	}

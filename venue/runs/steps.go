@@ -31,9 +31,9 @@ func (r *Run) Step(ctx context.Context, s runtime.Step) error {
 		return new(runtime.RestError)
 	}
 	r.seq++
-	e := r.entry(shown{r.seq, r.book.opts.Now(), s})
+	e := r.entry(eventView{r.seq, r.book.opts.Now(), s})
 	r.rec.Steps = place1(slices.Clone(r.rec.Steps), s) // records given out keep theirs
-	r.publish(shown{e.Seq, e.Time, e.Event})
+	r.publish(eventView{e.Seq, e.Time, e.Event})
 	r.mu.Unlock()
 	raw, err := json.Marshal(e)
 	if err != nil {
@@ -47,7 +47,7 @@ func (r *Run) Step(ctx context.Context, s runtime.Step) error {
 		}
 	}
 	expect := make(map[string]uint64, 1)
-	if err := r.owned(ctx, expect); err != nil {
+	if err := r.expectOwner(ctx, expect); err != nil {
 		return err
 	}
 	moved, err := r.book.opts.Store.Apply(ctx, expect, map[string][]byte{key: raw}, nil)

@@ -118,9 +118,9 @@ func (m *meeting) past(steps ...string) {
 	m.cond.Broadcast()
 }
 
-func (m *meeting) Decided(ctx context.Context, e tools.Entry) (uint64, error) {
+func (m *meeting) RecordDecision(ctx context.Context, e tools.Entry) (uint64, error) {
 	m.await(ctx, "d"+e.Call)
-	seq, err := m.Ledger.Decided(ctx, e)
+	seq, err := m.Ledger.RecordDecision(ctx, e)
 	if err != nil {
 		m.past("d"+e.Call, "f"+e.Call, "r"+e.Call)
 		return 0, err
@@ -132,12 +132,12 @@ func (m *meeting) Decided(ctx context.Context, e tools.Entry) (uint64, error) {
 	return seq, nil
 }
 
-func (m *meeting) Finished(ctx context.Context, seq uint64, failure error) error {
+func (m *meeting) RecordOutcome(ctx context.Context, seq uint64, failure error) error {
 	m.cond.L.Lock()
 	call := m.calls[seq]
 	m.cond.L.Unlock()
 	m.await(ctx, "f"+call)
-	err := m.Ledger.Finished(ctx, seq, failure)
+	err := m.Ledger.RecordOutcome(ctx, seq, failure)
 	m.past("f" + call)
 	m.await(ctx, "r"+call)
 	m.past("r" + call)
@@ -213,13 +213,13 @@ func breakTurn(t *testing.T, engine *failing, order []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	shown := make(map[string][]runtime.ToolFinished)
+	shown := make(map[string][]runtime.ToolEnd)
 	answered := false
 	for e := range run.Events(t.Context(), 0) {
 		switch ev := e.Event.(type) {
-		case runtime.ToolFinished:
+		case runtime.ToolEnd:
 			shown[ev.CallID] = append(shown[ev.CallID], ev)
-		case runtime.TurnFinished:
+		case runtime.TurnEnd:
 			answered = ev.Error == ""
 		}
 	}
@@ -258,7 +258,7 @@ func breakTurn(t *testing.T, engine *failing, order []string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if done, ok := e.Event.(runtime.ToolFinished); ok {
+		if done, ok := e.Event.(runtime.ToolEnd); ok {
 			_, ran := effects.Load(done.CallID)
 			judge(t, "logged", done.CallID, done.Outcome, done.Result, ran, outcomes[done.CallID])
 		}

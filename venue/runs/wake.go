@@ -53,7 +53,7 @@ func (b *Book) ready(ctx context.Context, owner ucan.DID, waits []string) bool {
 		if driver == nil {
 			return false
 		}
-		over, err := driver.Answered(ctx, owner, id)
+		over, err := driver.IsAnswered(ctx, owner, id)
 		return err == nil && over
 	})
 }
@@ -70,11 +70,11 @@ func (b *Book) mayGoOn(ctx context.Context, owner ucan.DID, rec *Record) (bool, 
 	b.mu.Lock()
 	driver := b.driver
 	b.mu.Unlock()
-	return driver.Gone(ctx, rec.Of)
+	return driver.IsGone(ctx, rec.Of)
 }
 
-// resting yields the runs of owner's that wait, or are paused.
-func (b *Book) resting(ctx context.Context, owner ucan.DID) iter.Seq2[Record, error] {
+// rests yields the runs of owner's that wait, or are paused.
+func (b *Book) rests(ctx context.Context, owner ucan.DID) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		below := holdKey(owner, "")
 		for mark, err := range store.Keys(ctx, b.opts.Store, below, "") {
@@ -94,7 +94,7 @@ func (b *Book) resting(ctx context.Context, owner ucan.DID) iter.Seq2[Record, er
 
 // WakeAll has those runs of owner's go on that wait for something, which is over.
 func (b *Book) WakeAll(ctx context.Context, owner ucan.DID, waits string) error {
-	for rec, err := range b.resting(ctx, owner) {
+	for rec, err := range b.rests(ctx, owner) {
 		if err == nil && slices.Contains(rec.Waits, waits) {
 			err = b.Wake(ctx, owner, rec.ID)
 		}
@@ -108,7 +108,7 @@ func (b *Book) WakeAll(ctx context.Context, owner ucan.DID, waits string) error 
 // EndAll ends those runs of owner's that rest and are turns and tasks of a life of an
 // agent, for a reason.
 func (b *Book) EndAll(ctx context.Context, owner ucan.DID, of tools.Life, why error) error {
-	for rec, err := range b.resting(ctx, owner) {
+	for rec, err := range b.rests(ctx, owner) {
 		if err == nil && rec.Of == of && !rec.Over() {
 			err = b.Stop(ctx, owner, rec.ID, why)
 		}
@@ -122,7 +122,7 @@ func (b *Book) EndAll(ctx context.Context, owner ucan.DID, of tools.Life, why er
 // Stop ends a run, and waits for its end. One that has ended stays as it is.
 func (b *Book) Stop(ctx context.Context, owner ucan.DID, id string, why error) error {
 	err := b.cancel(ctx, owner, id, why)
-	if _, ended := errors.AsType[*EndedError](err); ended {
+	if _, ended := errors.AsType[*OverError](err); ended {
 		return nil
 	}
 	return err

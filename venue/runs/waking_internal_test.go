@@ -10,7 +10,7 @@ import (
 func TestCloseWaitsForWaking(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &Book{opts: Options{Grace: time.Minute}}
-		b.done(func(w *work) { w.waking++ })
+		b.noteEnd(func(w *work) { w.waking++ })
 		closed := make(chan struct{})
 		go func() {
 			defer close(closed)
@@ -22,7 +22,7 @@ func TestCloseWaitsForWaking(t *testing.T) {
 			t.Error("Close has returned while an end is told on")
 		default:
 		}
-		b.done(func(w *work) { w.waking-- })
+		b.noteEnd(func(w *work) { w.waking-- })
 		<-closed
 	})
 }

@@ -8,31 +8,31 @@ import (
 	"usher/ucan"
 )
 
-type begunKey struct{}
+type watchKey struct{}
 
-// Watched returns a context in which begun is told of the first run that [Book.Start]
+// WithWatch returns a context in which begun is told of the first run that [Book.Start]
 // starts, before that does anything: whoever calls an operation that waits for its run
 // follows the run by it. It must not wait. Runs that the run starts are not told.
 //
 // The first [Run.Events] after 0 misses no piece of the run, and must come: what nobody
 // takes waits there.
-func Watched(ctx context.Context, begun func(*Run)) context.Context {
-	return context.WithValue(ctx, begunKey{}, begun)
+func WithWatch(ctx context.Context, begun func(*Run)) context.Context {
+	return context.WithValue(ctx, watchKey{}, begun)
 }
 
-// watched is who is told of a run that starts in ctx, and the context of what the run does.
-func watched(ctx context.Context) (context.Context, func(*Run)) {
-	begun, _ := ctx.Value(begunKey{}).(func(*Run))
+// watcherOf is who is told of a run that starts in ctx, and the context of what the run does.
+func watcherOf(ctx context.Context) (context.Context, func(*Run)) {
+	begun, _ := ctx.Value(watchKey{}).(func(*Run))
 	if begun == nil {
 		return ctx, nil
 	}
-	return Watched(ctx, nil), begun
+	return WithWatch(ctx, nil), begun
 }
 
-// unwatched is the context of a run that goes on: it may be that of another one, which made
+// withoutWatch returns the context of a run that goes on: it may be that of another one, which made
 // room for it or ended, and who watches that is told nothing of it.
-func unwatched(ctx context.Context) context.Context {
-	return WatchedBelow(Watched(context.WithoutCancel(ctx), nil), nil)
+func withoutWatch(ctx context.Context) context.Context {
+	return WithWatchBelow(WithWatch(context.WithoutCancel(ctx), nil), nil)
 }
 
 type messageKey struct{}
@@ -51,10 +51,10 @@ func messageOf(ctx context.Context) string {
 
 type belowKey struct{}
 
-// WatchedBelow returns a context in which began is told of each run that begins in what is
+// WithWatchBelow returns a context in which began is told of each run that begins in what is
 // done by it, but the first: before that does anything, with the run that starts it. It must
 // not wait.
-func WatchedBelow(ctx context.Context, began func(r, by *Run)) context.Context {
+func WithWatchBelow(ctx context.Context, began func(r, by *Run)) context.Context {
 	return context.WithValue(ctx, belowKey{}, began)
 }
 

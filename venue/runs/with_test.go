@@ -22,7 +22,7 @@ func TestARunBeginsWithWhatBelongsToIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	start := func(id string, with *runs.With) (worked bool, err error) {
-		spec := runs.Spec{Kind: runs.Job, Op: "v/ops/test", ID: id, With: with, Fired: &runs.Fired{Schedule: "nightly", Due: 7}}
+		spec := runs.Spec{Kind: runs.Job, Op: "v/ops/test", ID: id, With: with, Fired: &runs.Firing{Schedule: "nightly", Due: 7}}
 		r, err := h.Start(ctx, h.mint.User(h.alice), spec, func(context.Context, *runs.Run) (json.RawMessage, error) {
 			worked = true
 			return json.RawMessage(`{}`), nil

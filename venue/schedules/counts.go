@@ -41,8 +41,8 @@ func (c *counts) put(owner ucan.DID, with *runs.With) {
 	with.Put[countKey(owner)], _ = json.Marshal(c) // of numbers
 }
 
-// counted are the agents that a schedule counts for.
-func (rec *record) counted() []string {
+// countIDs are the agents that a schedule counts for.
+func (rec *record) countIDs() []string {
 	var ids []string
 	for _, id := range append(slices.Clone(rec.Via), rec.Agent) {
 		if id != "" && !slices.Contains(ids, id) {
@@ -55,7 +55,7 @@ func (rec *record) counted() []string {
 // add counts n more of the schedule, and says which limit that is beyond.
 func (c *counts) add(rec *record, n, most int) error {
 	c.All += n
-	for _, id := range rec.counted() {
+	for _, id := range rec.countIDs() {
 		if c.By[id] += n; c.By[id] <= 0 {
 			delete(c.By, id)
 		}

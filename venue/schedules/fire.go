@@ -43,7 +43,7 @@ func (rec *record) plan(now time.Time, lost bool) (f firing, err error) {
 	if err != nil {
 		return f, err
 	}
-	f.due, f.missed = times.Passed(first, now)
+	f.due, f.missed = times.CountTo(first, now)
 	f.next = times.Next(f.due)
 	if now.Sub(f.due) < late && !lost {
 		f.missed-- // the last one fires in time
@@ -97,7 +97,7 @@ func (r *Room) settle(ctx context.Context, rec *record, now time.Time, lost bool
 	if !f.skip {
 		next.Last = &scheduler.Firing{Job: id, Due: f.due.UnixMilli(), Fired: now.UnixMilli()}
 	}
-	with, err := r.moved(ctx, rec, &next)
+	with, err := r.replacement(ctx, rec, &next)
 	if err != nil {
 		return err
 	}
@@ -106,7 +106,7 @@ func (r *Room) settle(ctx context.Context, rec *record, now time.Time, lost bool
 		r.tell(ctx, rec, &f, now)
 		return err
 	}
-	fired := &runs.Fired{Schedule: rec.ID, Due: f.due.UnixMilli(), Missed: f.missed}
+	fired := &runs.Firing{Schedule: rec.ID, Due: f.due.UnixMilli(), Missed: f.missed}
 	if f.missed > 0 {
 		fired.Since = f.since.UnixMilli()
 	}
@@ -153,9 +153,9 @@ func (r *Room) tell(ctx context.Context, rec *record, f *firing, now time.Time) 
 // kept.
 const maxDone = 100
 
-// moved is the batch that puts next in the place of rec. One that has fired for the
+// replacement is the batch that puts next in the place of rec. One that has fired for the
 // last time is kept beside the others, for a while.
-func (r *Room) moved(ctx context.Context, rec, next *record) (*runs.With, error) {
+func (r *Room) replacement(ctx context.Context, rec, next *record) (*runs.With, error) {
 	with := rec.batch()
 	if next.Next != 0 || next.Error != "" {
 		return with, next.put(with, rec)
@@ -179,7 +179,7 @@ func (r *Room) moved(ctx context.Context, rec, next *record) (*runs.With, error)
 			with.Del = append(with.Del, oldest...)
 			n.Done -= len(oldest)
 		}
-		with.Put[next.doneKey()] = raw
+		with.Put[next.endKey()] = raw
 		n.Done++
 	}
 	_ = n.add(rec, -1, r.Most) // fewer are never too many
@@ -200,7 +200,7 @@ func (rec *record) over(why string) { rec.Next, rec.Past, rec.Floor, rec.Error =
 
 // replace puts next in the place of rec.
 func (r *Room) replace(ctx context.Context, rec, next *record) error {
-	with, err := r.moved(ctx, rec, next)
+	with, err := r.replacement(ctx, rec, next)
 	if err == nil {
 		_, err = r.Store.Apply(ctx, with.Expect, with.Put, with.Del)
 	}
@@ -208,7 +208,7 @@ func (r *Room) replace(ctx context.Context, rec, next *record) error {
 }
 
 // Trigger fires a schedule beside its times.
-func (r *Room) Trigger(ctx context.Context, call tools.Call, in scheduler.Named) (out scheduler.Triggered, err error) {
+func (r *Room) Trigger(ctx context.Context, call tools.Call, in scheduler.Ref) (out scheduler.TriggerResult, err error) {
 	for range maxChanges {
 		rec, err := r.find(ctx, call, in.Handle)
 		if err != nil {
@@ -230,9 +230,9 @@ func (r *Room) Trigger(ctx context.Context, call tools.Call, in scheduler.Named)
 		if err := call.Again(ctx); err != nil {
 			return out, err
 		}
-		err = r.start(ctx, auth.Fired(rec.ID, call.Authority()), rec, runs.Spec{ID: next.Last.Job, Fired: &runs.Fired{Schedule: rec.ID}, With: with})
+		err = r.start(ctx, auth.ForSchedule(rec.ID, call.Authority()), rec, runs.Spec{ID: next.Last.Job, Fired: &runs.Firing{Schedule: rec.ID}, With: with})
 		if err == nil {
-			return scheduler.Triggered{Handle: rec.ID, Triggered: true, Job: next.Last.Job}, nil
+			return scheduler.TriggerResult{Handle: rec.ID, Triggered: true, Job: next.Last.Job}, nil
 		}
 		if fault.Of(err) != fault.Busy {
 			return out, err

@@ -65,7 +65,7 @@ func (r *Room) event(ctx context.Context, call tools.Call, rec *record) schedule
 		return e
 	}
 	e.Last.Status = job.Status
-	if call.Caps().Check(caps.Need("crud/read", "j/"+job.ID)).Allowed() {
+	if call.Caps().Check(caps.Need("crud/read", "j/"+job.ID)).IsAllowed() {
 		e.Last.Error = job.Error
 	}
 	return e

@@ -20,7 +20,7 @@ var errAgent = fault.New(fault.Refused, "only the owner in person schedules what
 const ahead = time.Minute
 
 // Schedule makes a schedule, or replaces one.
-func (r *Room) Schedule(ctx context.Context, call tools.Call, in scheduler.Schedule) (out scheduler.Scheduled, err error) {
+func (r *Room) Schedule(ctx context.Context, call tools.Call, in scheduler.Schedule) (out scheduler.ScheduleResult, err error) {
 	rec, err := r.draft(ctx, call, in)
 	if err != nil {
 		return out, err
@@ -55,7 +55,7 @@ func (r *Room) Schedule(ctx context.Context, call tools.Call, in scheduler.Sched
 		return out, err
 	}
 	r.note()
-	return scheduler.Scheduled{Handle: rec.ID, Time: rec.Next}, nil
+	return scheduler.ScheduleResult{Handle: rec.ID, Time: rec.Next}, nil
 }
 
 // draft is the schedule that the call asks for, if what it does would be allowed now,
@@ -100,16 +100,16 @@ func (r *Room) draft(ctx context.Context, call tools.Call, in scheduler.Schedule
 	if rec.Input, err = tools.Object(in.Input); err != nil {
 		return nil, err
 	}
-	if rec.Op, err = r.allowed(ctx, auth.Fired(rec.ID, call.Authority()), in.Operation, rec.Input); err != nil {
+	if rec.Op, err = r.checkOperation(ctx, auth.ForSchedule(rec.ID, call.Authority()), in.Operation, rec.Input); err != nil {
 		return nil, err
 	}
-	rec.Authority, err = auth.Fired(rec.ID, tools.Authority{}).MarshalJSON()
+	rec.Authority, err = auth.ForSchedule(rec.ID, tools.Authority{}).MarshalJSON()
 	return rec, err
 }
 
-// allowed returns the reference of the operation, unless the gate would deny the call
+// checkOperation returns the reference of the operation, unless the gate would deny the call
 // now.
-func (r *Room) allowed(ctx context.Context, auth tools.Authority, operation string, input json.RawMessage) (string, error) {
+func (r *Room) checkOperation(ctx context.Context, auth tools.Authority, operation string, input json.RawMessage) (string, error) {
 	ruling, err := r.Gate.Decide(ctx, auth, tools.Invocation{Operation: operation, Input: input})
 	if err != nil {
 		return "", err
@@ -124,7 +124,7 @@ func (r *Room) allowed(ctx context.Context, auth tools.Authority, operation stri
 }
 
 // Cancel removes a schedule. What it has started goes on.
-func (r *Room) Cancel(ctx context.Context, call tools.Call, in scheduler.Named) (out scheduler.Cancelled, err error) {
+func (r *Room) Cancel(ctx context.Context, call tools.Call, in scheduler.Ref) (out scheduler.CancelResult, err error) {
 	err = r.change(ctx, call, func(with *runs.With) error {
 		rec, err := r.find(ctx, call, in.Handle)
 		if err != nil {
@@ -140,5 +140,5 @@ func (r *Room) Cancel(ctx context.Context, call tools.Call, in scheduler.Named) 
 		n.put(rec.owner, with)
 		return nil
 	})
-	return scheduler.Cancelled{Handle: in.Handle, Cancelled: err == nil}, err
+	return scheduler.CancelResult{Handle: in.Handle, Cancelled: err == nil}, err
 }

@@ -13,15 +13,15 @@ import (
 
 var errRestored = errors.New("its time passed before the data folder was restored from a backup, so that nobody knows whether it fired: make it again if it is to")
 
-// Restored passes over all times until the one at which the folder was restored from a
+// PassOver passes over all times until the one at which the folder was restored from a
 // backup, which knows nothing of what fired since it was made: each schedule says what it
 // missed, and one that has no other time fires no more.
-func (r *Room) Restored(ctx context.Context, at time.Time) error {
+func (r *Room) PassOver(ctx context.Context, at time.Time) error {
 	for key, err := range store.Keys(ctx, r.Store, prefix+due, "") {
 		if err != nil {
 			return err
 		}
-		when, owner, id, err := parseTimed(due, key)
+		when, owner, id, err := parseTimeKey(due, key)
 		if err != nil || when.After(at) {
 			return err
 		}
@@ -41,14 +41,14 @@ func (r *Room) Restored(ctx context.Context, at time.Time) error {
 	return nil
 }
 
-// Rows is below which key [Held] looks at rows.
+// Rows is below which key [CarryOver] looks at rows.
 const Rows = prefix + "rec/"
 
 const errCancelled = "after the moment to which the data folder was restored it was cancelled, or it fired for the last time: make it again if it is to fire"
 
-// Held says which schedules fire no more where a folder is taken back to a moment, by their rows
+// CarryOver says which schedules fire no more where a folder is taken back to a moment, by their rows
 // then and now: those that are there no more. They are kept, and say why.
-func Held(then, now map[string][]byte) (put map[string][]byte, del []string, err error) {
+func CarryOver(then, now map[string][]byte) (put map[string][]byte, del []string, err error) {
 	put = make(map[string][]byte)
 	for key, was := range then {
 		of, _, _ := strings.Cut(strings.TrimPrefix(key, Rows), "/")

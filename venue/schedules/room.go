@@ -98,8 +98,8 @@ const prefix = "e/"
 
 func recKey(owner ucan.DID, id string) string { return Rows + owner.String() + "/" + id }
 
-// timed is a key that sorts by a time.
-func timed(kind string, ms int64, rest string) string {
+// timeKey is a key that sorts by a time.
+func timeKey(kind string, ms int64, rest string) string {
 	return fmt.Sprintf("%s%s%015d/%s", prefix, kind, ms, rest)
 }
 
@@ -112,8 +112,8 @@ func (rec *record) of() string { return rec.owner.String() + "/" + rec.ID }
 
 func (rec *record) key() string { return recKey(rec.owner, rec.ID) }
 
-func (rec *record) doneKey() string {
-	return timed("done/"+rec.owner.String()+"/", rec.Last.Fired, rec.ID)
+func (rec *record) endKey() string {
+	return timeKey("done/"+rec.owner.String()+"/", rec.Last.Fired, rec.ID)
 }
 
 // maxRecord bounds the stored schedule, in bytes: its job has as much in its record.
@@ -151,10 +151,10 @@ func (rec *record) drop(with *runs.With) {
 // index is the rows by which the schedule is found when its time comes.
 func (rec *record) index() (keys []string) {
 	if rec.Next != 0 {
-		keys = append(keys, timed(due, rec.Next, rec.of()))
+		keys = append(keys, timeKey(due, rec.Next, rec.of()))
 	}
 	if rec.Past != 0 {
-		keys = append(keys, timed(past, rec.Past, rec.of()))
+		keys = append(keys, timeKey(past, rec.Past, rec.of()))
 	}
 	return keys
 }
@@ -181,7 +181,7 @@ func decode(raw []byte, owner ucan.DID, rev uint64) (*record, error) {
 	return rec, nil
 }
 
-// find is read for a caller: another owner's schedules look like none.
+// find returns read for a caller: another owner's schedules look like none.
 func (r *Room) find(ctx context.Context, call tools.Call, id string) (*record, error) {
 	rec, err := r.read(ctx, call.Owner(), id)
 	if err == nil && rec == nil {

@@ -59,7 +59,7 @@ func (r *Room) pass(ctx context.Context) time.Duration {
 			failed(err, due)
 			return wait
 		}
-		at, owner, id, err := parseTimed(due, key)
+		at, owner, id, err := parseTimeKey(due, key)
 		if err != nil {
 			failed(err, key)
 			continue
@@ -77,8 +77,8 @@ func (r *Room) pass(ctx context.Context) time.Duration {
 	return wait
 }
 
-// parseTimed reads a key of [timed].
-func parseTimed(kind, key string) (at time.Time, owner ucan.DID, id string, err error) {
+// parseTimeKey reads a key of [timeKey].
+func parseTimeKey(kind, key string) (at time.Time, owner ucan.DID, id string, err error) {
 	ms, rest, _ := strings.Cut(strings.TrimPrefix(key, prefix+kind), "/")
 	of, id, _ := strings.Cut(rest, "/")
 	n, err := strconv.ParseInt(ms, 10, 64)
@@ -98,7 +98,7 @@ func (r *Room) fireDue(ctx context.Context, owner ucan.DID, id string, at time.T
 	if rec == nil || rec.Next != at.UnixMilli() { // it was changed since the row was read
 		return nil
 	}
-	of := owner.String() + "/" + strings.Join(rec.counted(), "/")
+	of := owner.String() + "/" + strings.Join(rec.countIDs(), "/")
 	if full[of] {
 		return runs.ErrTooMany
 	}
@@ -116,7 +116,7 @@ func (r *Room) recall(ctx context.Context) error {
 			return err
 		}
 		now := r.Now()
-		at, owner, id, err := parseTimed(past, rows[0].Key)
+		at, owner, id, err := parseTimeKey(past, rows[0].Key)
 		if err != nil || at.Sub(now) <= late {
 			return err
 		}

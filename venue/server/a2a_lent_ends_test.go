@@ -27,7 +27,7 @@ func TestACapabilityEndsWithItsBearer(t *testing.T) {
 			t.Errorf("%s before: %s", name, r.raw)
 		}
 	}
-	if _, err := p.alice.Invoke(t.Context(), "token:revoke", tokens.Named{Name: "first"}); err != nil {
+	if _, err := p.alice.Invoke(t.Context(), "token:revoke", tokens.Ref{Name: "first"}); err != nil {
 		t.Fatal(err)
 	}
 	for name, c := range list {

@@ -216,7 +216,7 @@ func TestAnAddressIsToldNoLonger(t *testing.T) {
 			t.Fatal(r.raw)
 		}
 	}
-	if _, err := p.alice.Invoke(t.Context(), "token:revoke", tokens.Named{Name: "theirs"}); err != nil {
+	if _, err := p.alice.Invoke(t.Context(), "token:revoke", tokens.Ref{Name: "theirs"}); err != nil {
 		t.Fatal(err)
 	}
 	p.rpc(t, a2aAsk{}, "/bob", "CancelTask", `{"id":"`+id+`"}`)

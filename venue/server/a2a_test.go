@@ -102,7 +102,7 @@ func (p *port) tokenOf(t *testing.T, of *venue.Principal, in tokens.New) string 
 	if err != nil {
 		t.Fatal(err)
 	}
-	var made tokens.Created
+	var made tokens.CreateResult
 	if err := json.Unmarshal(raw, &made); err != nil {
 		t.Fatal(err)
 	}

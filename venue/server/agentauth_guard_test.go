@@ -138,7 +138,7 @@ func (w *guardWorld) handler(g *guard.Guard) http.Handler {
 }
 
 // approved registers the agent, and has alice approve what it asks for.
-func (w *guardWorld) approved(wanted ...client.Wanted) {
+func (w *guardWorld) approved(wanted ...client.Want) {
 	w.Helper()
 	said, err := w.host.Register(w.Context(), w.key.Public().(ed25519.PublicKey), &client.Registration{Name: "Bot", Capabilities: wanted})
 	if err != nil {
@@ -150,8 +150,8 @@ func (w *guardWorld) approved(wanted ...client.Wanted) {
 	}
 }
 
-func guardMost(amount int) client.Wanted {
-	return client.Wanted{Name: "transfer", Constraints: object{"amount": object{"max": amount}}}
+func guardMost(amount int) client.Want {
+	return client.Want{Name: "transfer", Constraints: object{"amount": object{"max": amount}}}
 }
 
 // token is a JWT for the service and one capability, with claims changed; nil leaves one out.
@@ -242,7 +242,7 @@ func TestExecuteElsewhere(t *testing.T) {
 // What a guard does not let through, and with which answer.
 func TestVisitorRefusals(t *testing.T) {
 	w := guardOpen(t)
-	w.approved(guardMost(10), client.Wanted{Name: "other"}, client.Wanted{Name: "here"})
+	w.approved(guardMost(10), client.Want{Name: "other"}, client.Want{Name: "here"})
 	good := pays(`{"amount":1,"currency":"EUR"}`)
 	used := w.token("transfer", nil)
 	if r := w.run(used, good); r.status != http.StatusOK {
@@ -324,7 +324,7 @@ func TestVisitorRefusals(t *testing.T) {
 // What is revoked at the venue ends at the service with the next call.
 func TestRevoked(t *testing.T) {
 	w := guardOpen(t)
-	w.approved(guardMost(10), client.Wanted{Name: "statement"})
+	w.approved(guardMost(10), client.Want{Name: "statement"})
 	good := pays(`{"amount":1,"currency":"EUR"}`)
 	if r := w.run(w.token("transfer", nil), good); r.status != http.StatusOK {
 		t.Fatalf("before: %d %s", r.status, r.text)

@@ -104,7 +104,7 @@ func TestAKeyThatWasReplacedChangesNothing(t *testing.T) {
 	}
 	byAgent := map[string]change{
 		"more": func(room *visitors.Room, by *visitors.Caller, a *agent) error {
-			_, err := room.Ask(a.w.Context(), by, visitors.Asking{Capabilities: []visitors.Wanted{{Name: "write_account"}}})
+			_, err := room.Ask(a.w.Context(), by, visitors.Petition{Capabilities: []visitors.Want{{Name: "write_account"}}})
 			return err
 		},
 	}
@@ -122,7 +122,7 @@ func TestAKeyThatWasReplacedChangesNothing(t *testing.T) {
 			return err
 		},
 		"a person for it": func(room *visitors.Room, by *visitors.Caller, a *agent) error {
-			_, err := room.Claim(a.w.Context(), by, a.id, visitors.Asking{})
+			_, err := room.Claim(a.w.Context(), by, a.id, visitors.Petition{})
 			return err
 		},
 		"the end of the host": func(room *visitors.Room, by *visitors.Caller, a *agent) error {

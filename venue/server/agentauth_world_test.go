@@ -118,7 +118,7 @@ func (w *world) signIn(name string) *visitorPerson {
 	if err != nil {
 		w.Fatal(err)
 	}
-	_, in, err := w.venue.SignedIn(w.Context(), secret)
+	_, in, err := w.venue.BySession(w.Context(), secret)
 	if err != nil {
 		w.Fatal(err)
 	}

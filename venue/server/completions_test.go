@@ -150,7 +150,7 @@ func (p *chatPort) token(t *testing.T) string {
 
 func secretOf(t *testing.T, raw json.RawMessage) string {
 	t.Helper()
-	var made tokens.Created
+	var made tokens.CreateResult
 	if err := json.Unmarshal(raw, &made); err != nil {
 		t.Fatal(err)
 	}

@@ -46,7 +46,7 @@ func TestGuestsShareStreams(t *testing.T) {
 	for _, d := range done {
 		d()
 	}
-	if n := s.Taken(); n != 1 {
+	if n := s.Count(); n != 1 {
 		t.Errorf("%d streams are open, want 1", n)
 	}
 }

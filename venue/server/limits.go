@@ -13,9 +13,9 @@ const maxRequests = 4096
 
 var errFull = fault.New(fault.Unavailable, "the venue answers as many requests as it may at once: try again in a moment (server.requests)")
 
-// limited answers no more requests at once than it may, but those that ask how the process
+// limit answers no more requests at once than it may, but those that ask how the process
 // is.
-func (s *Server) limited(next http.Handler) http.Handler {
+func (s *Server) limit(next http.Handler) http.Handler {
 	places := make(chan struct{}, s.opts.Requests)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/healthz" && r.URL.Path != "/readyz" {

@@ -72,7 +72,7 @@ func newToken(ctx context.Context, v *venue.Venue) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	var made tokens.Created
+	var made tokens.CreateResult
 	err = json.Unmarshal(raw, &made)
 	return made.Secret, err
 }

@@ -11,15 +11,15 @@ import (
 	"usher/venue/face"
 )
 
-// answered notes how a request was answered. It keeps what the writer can do beyond
+// statusWriter notes how a request was answered. It keeps what the writer can do beyond
 // writing, by Unwrap.
-type answered struct {
+type statusWriter struct {
 	http.ResponseWriter
 	status int
 	bytes  int64
 }
 
-func (a *answered) WriteHeader(status int) {
+func (a *statusWriter) WriteHeader(status int) {
 	if a.status == 0 {
 		a.status = status
 		// However long it took to come to an answer, the client has this long to read it.
@@ -28,7 +28,7 @@ func (a *answered) WriteHeader(status int) {
 	a.ResponseWriter.WriteHeader(status)
 }
 
-func (a *answered) Write(b []byte) (int, error) {
+func (a *statusWriter) Write(b []byte) (int, error) {
 	if a.status == 0 {
 		a.WriteHeader(http.StatusOK)
 	}
@@ -37,8 +37,8 @@ func (a *answered) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// Unwrap is for [http.ResponseController].
-func (a *answered) Unwrap() http.ResponseWriter { return a.ResponseWriter }
+// Unwrap returns for [http.ResponseController].
+func (a *statusWriter) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
 var errFault = fault.New(fault.Panic, "the venue failed inside: this is a fault of the venue, not of the request")
 
@@ -54,12 +54,12 @@ func idOf(r *http.Request) string {
 	return rand.Text()
 }
 
-// logged logs each request without what is secret of it: neither its query nor its
+// log logs each request without what is secret of it: neither its query nor its
 // headers. A panic answers with a problem, and ends nothing else.
-func (s *Server) logged(next http.Handler) http.Handler {
+func (s *Server) log(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		began := time.Now()
-		a := &answered{ResponseWriter: w}
+		a := &statusWriter{ResponseWriter: w}
 		trace := face.Trace{ID: idOf(r)}
 		r = r.WithContext(face.WithTrace(r.Context(), &trace))
 		h := w.Header()
@@ -75,7 +75,7 @@ func (s *Server) logged(next http.Handler) http.Handler {
 				}
 			}
 			took := time.Since(began)
-			s.metrics.answered(r, a.status, took)
+			s.metrics.count(r, a.status, took)
 			if s.opts.Access.Enabled(r.Context(), slog.LevelInfo) {
 				s.opts.Access.LogAttrs(r.Context(), slog.LevelInfo, "request",
 					slog.String("method", r.Method), slog.String("path", r.URL.Path), slog.Int("status", a.status),

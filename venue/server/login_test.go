@@ -114,7 +114,7 @@ func (p *place) token(t *testing.T, user, name, life string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var made tokens.Created
+	var made tokens.CreateResult
 	if err := json.Unmarshal(raw, &made); err != nil {
 		t.Fatal(err)
 	}
@@ -199,7 +199,7 @@ func TestTokenThatIsRevoked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := alice.Invoke(t.Context(), "token:revoke", tokens.Named{Name: "laptop"}); err != nil {
+	if _, err := alice.Invoke(t.Context(), "token:revoke", tokens.Ref{Name: "laptop"}); err != nil {
 		t.Fatal(err)
 	}
 	if status, _, _ := p.get(t, "/api/v1/me"); status != http.StatusUnauthorized {

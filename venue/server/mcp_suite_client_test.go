@@ -197,7 +197,7 @@ func (u user) answering(content map[string]any, f func() error) error {
 func (u user) tools() (seen mcp.Inspection, err error) {
 	err = u.signedIn(func() error {
 		seen = mcp.Inspection{}
-		if err := u.call("mcp:inspect", mcp.Named{Server: suiteServer}, &seen); err != nil {
+		if err := u.call("mcp:inspect", mcp.Ref{Server: suiteServer}, &seen); err != nil {
 			return err
 		}
 		if seen.Error != "" {

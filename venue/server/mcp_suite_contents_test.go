@@ -72,9 +72,9 @@ func contents() []*tools.Operation {
 		fixed("test_simple_text", text("This is a simple text response for testing.")),
 		fixed("test_image_content", content.Image([]byte(picture), "image/png")),
 		fixed("test_audio_content", content.Audio([]byte(sound), "audio/wav")),
-		fixed("test_embedded_resource", content.Embedded("test://embedded-resource", "text/plain", "This is an embedded resource content.")),
+		fixed("test_embedded_resource", content.TextResource("test://embedded-resource", "text/plain", "This is an embedded resource content.")),
 		fixed("test_multiple_content_types", text("Multiple content types test:"), content.Image([]byte(picture), "image/png"),
-			content.Embedded("test://mixed-content-resource", "application/json", `{"test":"data","value":123}`)),
+			content.TextResource("test://mixed-content-resource", "application/json", `{"test":"data","value":123}`)),
 		tool("test_error_handling", anything, func(context.Context, tools.Call, json.RawMessage) (any, error) {
 			return nil, errors.New("this tool intentionally returns an error for testing")
 		}),
@@ -127,7 +127,7 @@ func suiteOffered() []*tools.Operation {
 			return content.Of(content.Text(fmt.Sprintf("Prompt with arguments: arg1='%s', arg2='%s'", in.Arg1, in.Arg2))), nil
 		}),
 		op("prompt:resource", func(_ context.Context, _ tools.Call, in embedded) (content.Output, error) {
-			return content.Of(content.Embedded(in.ResourceURI, "text/plain", "Embedded resource content for testing."), content.Text("Please process the embedded resource above.")), nil
+			return content.Of(content.TextResource(in.ResourceURI, "text/plain", "Embedded resource content for testing."), content.Text("Please process the embedded resource above.")), nil
 		}),
 		op("prompt:image", says(content.Image([]byte(picture), "image/png"), content.Text("Please analyze the image above."))),
 		op("prompt:asking", func(ctx context.Context, call tools.Call, _ none) (content.Output, error) {
@@ -137,12 +137,12 @@ func suiteOffered() []*tools.Operation {
 			}
 			return content.Of(content.Text(fmt.Sprintf("Context: %v", form["context"]))), nil
 		}),
-		op("resource:text", says(content.Embedded("test://static-text", "text/plain", "This is the content of the static text resource."))),
-		op("resource:binary", says(content.EmbeddedBinary("test://static-binary", "image/png", []byte(picture)))),
+		op("resource:text", says(content.TextResource("test://static-text", "text/plain", "This is the content of the static text resource."))),
+		op("resource:binary", says(content.BinaryResource("test://static-binary", "image/png", []byte(picture)))),
 		op("resource:one", func(_ context.Context, _ tools.Call, in one) (content.Output, error) {
 			said, err := json.Marshal(map[string]any{"id": in.ID, "templateTest": true, "data": "Data for ID: " + in.ID})
-			return content.Of(content.Embedded("test://template/"+in.ID+"/data", "application/json", string(said))), err
+			return content.Of(content.TextResource("test://template/"+in.ID+"/data", "application/json", string(said))), err
 		}),
-		op("resource:watched", says(content.Embedded("test://watched-resource", "text/plain", "Watched resource content"))),
+		op("resource:watched", says(content.TextResource("test://watched-resource", "text/plain", "Watched resource content"))),
 	}
 }

@@ -227,7 +227,7 @@ func TestCallersGoAway(t *testing.T) {
 	id := between(t, said, `"taskId":"`, `"`)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	rec, err := p.alice.Settled(ctx, id)
+	rec, err := p.alice.Await(ctx, id)
 	if err != nil || rec.Status != "COMPLETE" {
 		t.Errorf("the job is %s, %v", rec.Status, err)
 	}

@@ -74,7 +74,7 @@ func token(t *testing.T, p *venue.Principal, name string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var made tokens.Created
+	var made tokens.CreateResult
 	if err := json.Unmarshal(raw, &made); err != nil {
 		t.Fatal(err)
 	}

@@ -48,9 +48,9 @@ func (m *Metrics) of(v *venue.Venue, s *Server) error {
 		name, help string
 		read       func() int
 	}{
-		{"usher_runs_executing", "Runs that execute now.", func() int { return len(v.Executing()) }},
-		{"usher_runs_resting", "Runs that wait for somebody or something, or are paused.", func() int { return v.Resting(context.Background()) }},
-		{"usher_http_streams", "Streams of events that are followed now.", s.door.Streams.Taken},
+		{"usher_runs_executing", "Runs that execute now.", func() int { return len(v.LiveRuns()) }},
+		{"usher_runs_resting", "Runs that wait for somebody or something, or are paused.", func() int { return v.RestCount(context.Background()) }},
+		{"usher_http_streams", "Streams of events that are followed now.", s.door.Streams.Count},
 		{"usher_http_requests_in_flight", "Requests that are under way now, streams included.", func() int { return int(s.inFlight.Load()) }},
 	} {
 		if err := m.Registry.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: g.name, Help: g.help}, func() float64 { return float64(g.read()) })); err != nil {
@@ -60,9 +60,9 @@ func (m *Metrics) of(v *venue.Venue, s *Server) error {
 	return nil
 }
 
-// answered counts a request, by the pattern of its route: what clients write in a path makes
+// count counts a request, by the pattern of its route: what clients write in a path makes
 // no series. Nil counts nothing.
-func (m *Metrics) answered(r *http.Request, status int, took time.Duration) {
+func (m *Metrics) count(r *http.Request, status int, took time.Duration) {
 	if m == nil {
 		return
 	}

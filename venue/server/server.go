@@ -117,7 +117,7 @@ func New(v *venue.Venue, o *Options) (*Server, error) {
 	mux.HandleFunc("GET /.well-known/did.json", s.identity)
 	mux.HandleFunc("GET /u/{id}/did.json", s.principal)
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { face.Of(errNothing).WriteTo(w) })
-	s.handler = s.logged(cors(s.opts.CORS, s.limited(mux)))
+	s.handler = s.log(cors(s.opts.CORS, s.limit(mux)))
 	if s.metrics == nil {
 		return s, nil
 	}

@@ -60,8 +60,8 @@ const (
 	OpDelete
 )
 
-// Versioned is a put or a delete at its version, of an index of a journal.
-type Versioned struct {
+// VersionRow is a put or a delete at its version, of an index of a journal.
+type VersionRow struct {
 	Op
 	Version uint64
 }

@@ -130,9 +130,9 @@ func Chat(t testing.TB, a *venue.Agent, text string) []runtime.Event {
 
 // Turn runs a turn that may fail, and returns how it ended and what its tool
 // calls came to.
-func Turn(ctx context.Context, a *venue.Agent, session, text string) (results []runtime.ToolFinished, err error) {
+func Turn(ctx context.Context, a *venue.Agent, session, text string) (results []runtime.ToolEnd, err error) {
 	for ev, failure := range a.ChatIn(ctx, session, text) {
-		if done, ok := ev.(runtime.ToolFinished); ok {
+		if done, ok := ev.(runtime.ToolEnd); ok {
 			results = append(results, done)
 		}
 		err = failure
@@ -147,7 +147,7 @@ func Answer(ctx context.Context, a *venue.Agent, text string) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		switch done, ok := ev.(runtime.TurnFinished); {
+		switch done, ok := ev.(runtime.TurnEnd); {
 		case ok && done.Error != "":
 			return "", errors.New(done.Error)
 		case ok:
@@ -162,16 +162,16 @@ const Waiting = "waiting"
 
 // Attempt lets the agent, which m moves, make one call and returns what came of
 // it: in its main session, or in one of its own where a call waits in that.
-func Attempt(t testing.TB, a *venue.Agent, m *Model, tool, arguments string) runtime.ToolFinished {
+func Attempt(t testing.TB, a *venue.Agent, m *Model, tool, arguments string) runtime.ToolEnd {
 	t.Helper()
 	m.Ask(tool, arguments)
 	session := "main"
-	if cut, err := a.Interrupted(t.Context(), session); err == nil && cut != nil && cut.Code == string(fault.Waiting) {
+	if cut, err := a.Interruption(t.Context(), session); err == nil && cut != nil && cut.Code == string(fault.Waiting) {
 		session = ""
 	}
 	results, err := Turn(t.Context(), a, session, "go")
 	if rest, waits := errors.AsType[*runtime.RestError](err); waits {
-		return runtime.ToolFinished{Name: tool, Outcome: Waiting, Result: rest.Error()}
+		return runtime.ToolEnd{Name: tool, Outcome: Waiting, Result: rest.Error()}
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -52,13 +52,13 @@ func (r *Room) Find(ctx context.Context, who Person, which Which) (*Question, er
 		return nil, errNoUser
 	}
 	q, err := r.find(ctx, who, which)
-	return q, r.guessed(ctx, who, which.Agent, err)
+	return q, r.countGuess(ctx, who, which.Agent, err)
 }
 
-// find is [Room.Find] without counting, which is up to [Room.guessed].
+// find returns [Room.Find] without counting, which is up to [Room.countGuess].
 func (r *Room) find(ctx context.Context, who Person, which Which) (*Question, error) {
 	if which.Request != "" {
-		return r.requested(ctx, who, which)
+		return r.questionBy(ctx, who, which)
 	}
 	agent, code := which.Agent, which.Code
 	if err := r.mayGuess(ctx, who); err != nil {
@@ -74,8 +74,8 @@ func (r *Room) find(ctx context.Context, who Person, which Which) (*Question, er
 	return r.question(ctx, who, id, code)
 }
 
-// requested is what an agent asks by a request of who answers.
-func (r *Room) requested(ctx context.Context, who Person, which Which) (*Question, error) {
+// questionBy is what an agent asks by a request of who answers.
+func (r *Room) questionBy(ctx context.Context, who Person, which Which) (*Question, error) {
 	a, h, err := r.agent(ctx, which.Agent[:min(len(which.Agent), maxName)])
 	if err == nil && (a == nil || a.Ask == nil || a.Ask.Request != which.Request || a.Ask.Asked != who.DID) {
 		err = refuse(RequestNotFound, "no such request waits for you")
@@ -83,7 +83,7 @@ func (r *Room) requested(ctx context.Context, who Person, which Which) (*Questio
 	if err != nil {
 		return nil, err
 	}
-	return r.asked(who, a, h)
+	return r.questionOf(who, a, h)
 }
 
 // usedMark begins what stands in the place of an agent's id once a person has used its code up.
@@ -119,11 +119,11 @@ func (r *Room) question(ctx context.Context, who Person, id, code string) (*Ques
 	case !r.isCode(a.Ask, code):
 		return nil, errCode
 	}
-	return r.asked(who, a, h)
+	return r.questionOf(who, a, h)
 }
 
-// asked is what an agent asks, for who may answer.
-func (r *Room) asked(who Person, a *Agent, h *Host) (*Question, error) {
+// questionOf is what an agent asks, for who may answer.
+func (r *Room) questionOf(who Person, a *Agent, h *Host) (*Question, error) {
 	switch {
 	case r.isOver(a.Ask):
 		return nil, refuse(approvalExpired, "the request has expired: have the program ask again")
@@ -163,9 +163,9 @@ func (r *Room) mayGuess(ctx context.Context, who Person) error {
 	return nil
 }
 
-// guessed counts a wrong code, where that is what failed, for the person and for the agent that was
+// countGuess counts a wrong code, where that is what failed, for the person and for the agent that was
 // meant.
-func (r *Room) guessed(ctx context.Context, who Person, agent string, failed error) error {
+func (r *Room) countGuess(ctx context.Context, who Person, agent string, failed error) error {
 	if !errors.Is(failed, errGuess) {
 		return failed
 	}
@@ -228,7 +228,7 @@ var errNoUser = refuse(Unauthorized, "a grant is signed by a key that this venue
 
 // Answer takes the word of a person. The code is used up, and what their passkey was asked
 // also where the word is not taken.
-func (r *Room) Answer(ctx context.Context, who Person, which Which, said Answer) (out *Registered, added []string, err error) {
+func (r *Room) Answer(ctx context.Context, who Person, which Which, said Answer) (out *RegisterResult, added []string, err error) {
 	if !r.Keys.Hosts(who.DID) {
 		return nil, nil, errNoUser
 	}
@@ -245,20 +245,20 @@ func (r *Room) Answer(ctx context.Context, who Person, which Which, said Answer)
 			return err
 		}
 		linked = q.Host.User.IsZero()
-		out = &Registered{Agent: q.Agent, Host: q.Host, Asked: len(q.Pending)}
+		out = &RegisterResult{Agent: q.Agent, Host: q.Host, Asked: len(q.Pending)}
 		added, err = r.answer(ctx, c, who, q, &said, nonce)
 		return err
 	})
-	err = r.guessed(ctx, who, which.Agent, err)
+	err = r.countGuess(ctx, who, which.Agent, err)
 	if err == nil && linked && said.Approve {
-		r.endLeft(ctx, who, out.Host)
+		r.endOrphans(ctx, who, out.Host)
 	}
 	return out, added, err
 }
 
-// endLeft revokes the agents of a host that acted for nobody, now that it is a person's. They
+// endOrphans revokes the agents of a host that acted for nobody, now that it is a person's. They
 // count no more already, so the word of the person stands where this fails.
-func (r *Room) endLeft(ctx context.Context, who Person, h *Host) {
+func (r *Room) endOrphans(ctx context.Context, who Person, h *Host) {
 	_, err := r.endAll(context.WithoutCancel(ctx), nil, who.DID, h, func(a *Agent) bool { return a.isLeft(h) })
 	if err != nil {
 		r.Logger.ErrorContext(ctx, "the records of autonomous agents do not say yet that their host is a person's", "host", h.ID, "error", err)
@@ -324,7 +324,7 @@ func (r *Room) answer(ctx context.Context, c *change, who Person, q *Question, s
 		added = append(added, g.Capability)
 	}
 	if r.set.Load() != set { // what was approved is what stood there
-		return nil, &movedError{}
+		return nil, &staleError{}
 	}
 	c.says(nil, who.DID, "approve", a, "approved")
 	c.row.Detail = kind + ": " + strings.Join(added, " ")

@@ -13,15 +13,15 @@ import (
 	"usher/ucan"
 )
 
-// Wanted is a capability that an agent asks for: its name, or an object with constraints.
-type Wanted struct {
+// Want is a capability that an agent asks for: its name, or an object with constraints.
+type Want struct {
 	Name        string
 	Constraints Constraints
 }
 
 // UnmarshalJSON reads either form. Constraints under another name would be none, and those that
 // stand there twice could be either: both are refused.
-func (w *Wanted) UnmarshalJSON(raw []byte) error {
+func (w *Want) UnmarshalJSON(raw []byte) error {
 	if err := json.Unmarshal(raw, &w.Name); err == nil {
 		return nil
 	}
@@ -44,26 +44,26 @@ func (w *Wanted) UnmarshalJSON(raw []byte) error {
 	return err
 }
 
-// Asking is what a request asks a person for.
-type Asking struct {
-	Capabilities   []Wanted `json:"capabilities"` // to register, nil is what agents get without asking, and an empty list is nothing
-	Reason         string   `json:"reason"`
-	Method         string   `json:"preferred_method"`
-	LoginHint      string   `json:"login_hint"`
-	BindingMessage string   `json:"binding_message"`
+// Petition is what a request asks a person for.
+type Petition struct {
+	Capabilities   []Want `json:"capabilities"` // to register, nil is what agents get without asking, and an empty list is nothing
+	Reason         string `json:"reason"`
+	Method         string `json:"preferred_method"`
+	LoginHint      string `json:"login_hint"`
+	BindingMessage string `json:"binding_message"`
 }
 
 // Registration is what POST /agent/register takes.
 type Registration struct {
-	Asking
+	Petition
 	Name     string `json:"name"`
 	Mode     string `json:"mode"`
 	HostName string `json:"host_name"`
 	Force    bool   `json:"force_approval"`
 }
 
-// Registered is an agent after a change, and how a person is asked, where one is.
-type Registered struct {
+// RegisterResult is an agent after a change, and how a person is asked, where one is.
+type RegisterResult struct {
 	Agent    *Agent
 	Host     *Host
 	Approval *Approval // nil where nobody is asked
@@ -72,7 +72,7 @@ type Registered struct {
 
 // of is what a person is asked, who is nobody where nobody answers for the host yet: then only
 // who is shown the code knows of it.
-func (q *Asking) of(kind string, person ucan.DID) ask {
+func (q *Petition) of(kind string, person ucan.DID) ask {
 	method := cmp.Or(q.Method, deviceMethod)
 	if person.IsZero() {
 		method = deviceMethod
@@ -81,7 +81,7 @@ func (q *Asking) of(kind string, person ucan.DID) ask {
 }
 
 // check reports what is wrong with what is asked for.
-func (q *Asking) check(s *settings) error {
+func (q *Petition) check(s *settings) error {
 	if len(q.Capabilities) > maxAsked {
 		return refuse(InvalidRequest, "%d capabilities: ask for at most %d at once", len(q.Capabilities), maxAsked)
 	}
@@ -102,7 +102,7 @@ func (q *Asking) check(s *settings) error {
 		if _, err := w.Constraints.and(c.imposed); err != nil {
 			return err
 		}
-		if slices.ContainsFunc(q.Capabilities[:i], func(o Wanted) bool { return o.Name == w.Name }) {
+		if slices.ContainsFunc(q.Capabilities[:i], func(o Want) bool { return o.Name == w.Name }) {
 			return refuse(InvalidRequest, "capability %s stands there twice: ask for it once", w.Name)
 		}
 	}
@@ -124,7 +124,7 @@ func plainTexts(texts map[string]string, most int) error {
 	return nil
 }
 
-func names(list []Wanted) []string {
+func names(list []Want) []string {
 	out := make([]string, len(list))
 	for i := range list {
 		out[i] = list[i].Name

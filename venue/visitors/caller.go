@@ -46,8 +46,8 @@ func (c *Caller) claims(capability string) bool {
 	return c.token.Capabilities == nil || slices.Contains(*c.token.Capabilities, capability)
 }
 
-// unclaimed says so of a capability that the JWT does not let be used.
-func (c *Caller) unclaimed(capability string) error {
+// checkClaim says so of a capability that the JWT does not let be used.
+func (c *Caller) checkClaim(capability string) error {
 	return refuse(notGranted, "the JWT does not let %s be used: its capabilities claim leaves it out", value.Quote(capability))
 }
 
@@ -66,20 +66,20 @@ var errNoToken = refuse(Unauthorized, "send a JWT in the header, Authorization: 
 // Who reads the JWT of a request: whose it is, that it is fresh, and that it was not seen
 // before. It says nothing of the status of the caller, but that of a revoked host.
 func (r *Room) Who(ctx context.Context, req *Request) (*Caller, error) {
-	c, err := r.known(ctx, req)
+	c, err := r.readJWT(ctx, req)
 	if err == nil {
 		err = r.fresh(ctx, c)
 	}
 	if err != nil {
 		return c, err
 	}
-	return c, c.unrevoked()
+	return c, c.checkStands()
 }
 
-// Signed reports why a request whose body was not read yet is signed by nobody who is known. It
+// CheckSignature reports why a request whose body was not read yet is signed by nobody who is known. It
 // uses up nothing.
-func (r *Room) Signed(ctx context.Context, req *Request) error {
-	if _, err := r.known(ctx, req); codeOf(err) != bindingMismatch { // which is of the body
+func (r *Room) CheckSignature(ctx context.Context, req *Request) error {
+	if _, err := r.readJWT(ctx, req); codeOf(err) != bindingMismatch { // which is of the body
 		return err
 	}
 	return nil
@@ -138,16 +138,16 @@ func (c *Caller) signs(a *Agent, h *Host) error {
 	return nil
 }
 
-func (c *Caller) unrevoked() error {
+func (c *Caller) checkStands() error {
 	if c.Host.Status == Revoked && c.Agent == nil {
 		return refuse(hostRevoked, "the host was revoked, for good")
 	}
 	return nil
 }
 
-// known reads a JWT and verifies its signature by the key of a host or an agent that is
+// readJWT reads a JWT and verifies its signature by the key of a host or an agent that is
 // known, then its times. Where these are wrong it says beside the error who has signed.
-func (r *Room) known(ctx context.Context, req *Request) (c *Caller, err error) {
+func (r *Room) readJWT(ctx context.Context, req *Request) (c *Caller, err error) {
 	if req.Token == "" {
 		return nil, errNoToken
 	}
@@ -157,9 +157,9 @@ func (r *Room) known(ctx context.Context, req *Request) (c *Caller, err error) {
 	}
 	c = &Caller{token: t}
 	if t.typ == agentType {
-		err = r.knownAgent(ctx, c)
+		err = r.findAgent(ctx, c)
 	} else {
-		err = r.knownHost(ctx, c)
+		err = r.findHost(ctx, c)
 	}
 	if err != nil {
 		return nil, err
@@ -167,7 +167,7 @@ func (r *Room) known(ctx context.Context, req *Request) (c *Caller, err error) {
 	return c, t.holds(r.Now(), req)
 }
 
-func (r *Room) knownAgent(ctx context.Context, c *Caller) error {
+func (r *Room) findAgent(ctx context.Context, c *Caller) error {
 	t := c.token
 	if t.Subject == "" || len(t.Subject) > maxName {
 		return errUnverified
@@ -179,7 +179,7 @@ func (r *Room) knownAgent(ctx context.Context, c *Caller) error {
 	if a == nil {
 		return errUnverified
 	}
-	if err := r.verified(ctx, t, "agent "+a.ID, &a.Key, a.JWKS); err != nil {
+	if err := r.checkKey(ctx, t, "agent "+a.ID, &a.Key, a.JWKS); err != nil {
 		return err
 	}
 	if t.Issuer != "" && t.Issuer != h.ID && t.Issuer != thumbprint(h.Key) {
@@ -189,8 +189,8 @@ func (r *Room) knownAgent(ctx context.Context, c *Caller) error {
 	return nil
 }
 
-// knownHost finds the host by iss: its id, or the thumbprint of its key.
-func (r *Room) knownHost(ctx context.Context, c *Caller) error {
+// findHost finds the host by iss: its id, or the thumbprint of its key.
+func (r *Room) findHost(ctx context.Context, c *Caller) error {
 	t := c.token
 	if t.Issuer == "" || len(t.Issuer) > maxName {
 		return errUnverified
@@ -206,7 +206,7 @@ func (r *Room) knownHost(ctx context.Context, c *Caller) error {
 		return errUnverified
 	}
 	kept := h.Key
-	if err := r.verified(ctx, t, "host "+h.ID, &h.Key, h.JWKS); err != nil {
+	if err := r.checkKey(ctx, t, "host "+h.ID, &h.Key, h.JWKS); err != nil {
 		return err
 	}
 	c.Host = h
@@ -216,10 +216,10 @@ func (r *Room) knownHost(ctx context.Context, c *Caller) error {
 	return nil
 }
 
-// verified checks the signature of a token by the key that is kept. Where the keys are at a URL
+// checkKey checks the signature of a token by the key that is kept. Where the keys are at a URL
 // it is the one there that the kid names, which takes the place of the other in memory: what
 // stands there no more is nobody's, and neither is what is or was somebody else's here.
-func (r *Room) verified(ctx context.Context, t *token, whose string, key *ucan.DID, jwks string) error {
+func (r *Room) checkKey(ctx context.Context, t *token, whose string, key *ucan.DID, jwks string) error {
 	if jwks == "" {
 		return t.verify(*key)
 	}
@@ -310,11 +310,11 @@ func (r *Room) ActiveAgent(ctx context.Context, req *Request) (*Caller, error) {
 	if err != nil {
 		return c, err
 	}
-	return c, r.heard(ctx, c)
+	return c, r.hear(ctx, c)
 }
 
-// heard reports why the caller is no active agent, and else notes that it was heard of.
-func (r *Room) heard(ctx context.Context, c *Caller) error {
+// hear reports why the caller is no active agent, and else notes that it was heard of.
+func (r *Room) hear(ctx context.Context, c *Caller) error {
 	if c.Agent == nil {
 		return badJWT("this is for agents: send the JWT of one (typ %s)", agentType)
 	}

@@ -37,7 +37,7 @@ func newCapability(c *config.AgentCapability) (*capability, error) {
 func (c *capability) gives(within Constraints, until time.Time) ([]caps.Capability, error) {
 	list := make([]caps.Capability, len(c.needs))
 	for i, one := range c.needs {
-		given, err := within.limited(one)
+		given, err := within.limit(one)
 		if err == nil && !until.IsZero() {
 			given, err = given.On(caps.Terms{When: within.when, Until: until})
 		}

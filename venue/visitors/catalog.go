@@ -13,7 +13,7 @@ import (
 func (r *Room) Offers(ctx context.Context, by *Caller) (list []client.Capability, err error) {
 	s, agent := r.set.Load(), by != nil && by.Agent != nil
 	if agent {
-		if err := r.heard(ctx, by); err != nil {
+		if err := r.hear(ctx, by); err != nil {
 			return nil, err
 		}
 	}
@@ -28,15 +28,15 @@ func (r *Room) Offers(ctx context.Context, by *Caller) (list []client.Capability
 			o.Input, o.Output = op.InputSchema(), op.OutputSchema()
 		}
 		if agent {
-			o.GrantStatus = told(r.best(ctx, by.Agent, c.Name))
+			o.GrantStatus = statusText(r.best(ctx, by.Agent, c.Name))
 		}
 		list = append(list, o)
 	}
 	return list, nil
 }
 
-// told is what an agent is told of the status of its best grant.
-func told(best Status) string {
+// statusText is what an agent is told of the status of its best grant.
+func statusText(best Status) string {
 	switch best {
 	case Active:
 		return "granted"

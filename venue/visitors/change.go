@@ -32,11 +32,11 @@ type row struct {
 // note is what the rows are called.
 const note = "agent-auth"
 
-// movedError says that somebody else was faster: what is at a key has changed in the meantime, or
+// staleError says that somebody else was faster: what is at a key has changed in the meantime, or
 // the configuration where there is no key.
-type movedError struct{ key string }
+type staleError struct{ key string }
 
-func (e *movedError) Error() string { return "the record has changed in the meantime" }
+func (e *staleError) Error() string { return "the record has changed in the meantime" }
 
 // change is what one request changes: a batch of records with its row in the ledger, and what
 // becomes of delegations by it.
@@ -121,18 +121,18 @@ func (c *change) whose(user ucan.DID, kind, id string) {
 	}
 }
 
-// write makes a change; a [movedError] where somebody else was faster.
+// write makes a change; a [staleError] where somebody else was faster.
 func (r *Room) write(ctx context.Context, c *change) (err error) {
 	moved := ""
 	if c.row.Call == "" {
 		moved, err = r.Store.Apply(ctx, c.Expect, c.Put, c.Del)
 	} else if _, err = r.Ledger.Note(ctx, note, c.row, c.Batch); err != nil {
-		if moved, _ = ledger.Moved(err); moved == "" {
+		if moved, _ = ledger.StaleKey(err); moved == "" {
 			err = fmt.Errorf("write what %s changes: %w", c.row.Call, err)
 		}
 	}
 	if moved != "" {
-		return &movedError{moved}
+		return &staleError{moved}
 	}
 	if err != nil {
 		return err
@@ -175,7 +175,7 @@ func (c *change) adds() bool {
 // was not waits for all others who were not, at the same record, as long as ctx lasts. What is called
 // does not call it again: nobody waits at two records.
 func (r *Room) again(ctx context.Context, what func(c *change) error) error {
-	var turn keylock.Held
+	var turn keylock.Hold
 	defer func() { turn.Unlock() }()
 	for at := ""; ; {
 		c := newChange()
@@ -183,7 +183,7 @@ func (r *Room) again(ctx context.Context, what func(c *change) error) error {
 		if err == nil && len(c.Put)+len(c.Del) > 0 {
 			err = r.write(ctx, c)
 		}
-		moved, again := errors.AsType[*movedError](err)
+		moved, again := errors.AsType[*staleError](err)
 		if err != nil {
 			r.undo(ctx, c)
 		}

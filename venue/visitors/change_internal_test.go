@@ -34,7 +34,7 @@ func TestAgain(t *testing.T) {
 				}
 				moved, err := r.Store.Apply(ctx, map[string]uint64{key: rev}, map[string][]byte{key: binary.BigEndian.AppendUint64(nil, count+1)}, nil)
 				if err == nil && moved != "" {
-					err = &movedError{moved}
+					err = &staleError{moved}
 				}
 				return err
 			})
@@ -58,7 +58,7 @@ func TestAgain(t *testing.T) {
 		gone := errors.New("gone")
 		ctx, cancel := context.WithCancelCause(t.Context())
 		cancel(gone)
-		if err := r.again(ctx, func(*change) error { return &movedError{key} }); !errors.Is(err, gone) {
+		if err := r.again(ctx, func(*change) error { return &staleError{key} }); !errors.Is(err, gone) {
 			t.Errorf("who has gone waits: %v", err)
 		}
 	})

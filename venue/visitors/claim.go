@@ -9,7 +9,7 @@ import (
 // Claim has a person asked to take over an autonomous agent of the host: once they approve,
 // the agent is claimed, for good, and its host is theirs, to register agents for them. Until
 // then the agent goes on.
-func (r *Room) Claim(ctx context.Context, by *Caller, id string, in Asking) (*Registered, error) {
+func (r *Room) Claim(ctx context.Context, by *Caller, id string, in Petition) (*RegisterResult, error) {
 	if by.Agent != nil {
 		return nil, refuse(Unauthorized, "the host has its agents claimed")
 	}
@@ -22,7 +22,7 @@ func (r *Room) Claim(ctx context.Context, by *Caller, id string, in Asking) (*Re
 	if err := r.strange(by); err != nil {
 		return nil, err
 	}
-	return r.asking(ctx, by, id, "claim", func(a *Agent, h *Host) (ask, error) {
+	return r.askPerson(ctx, by, id, "claim", func(a *Agent, h *Host) (ask, error) {
 		if err := r.active(a, h); err != nil {
 			return ask{}, err
 		}
@@ -34,14 +34,14 @@ func (r *Room) Claim(ctx context.Context, by *Caller, id string, in Asking) (*Re
 }
 
 // NewCode gives what an agent waits for another code. The one before is dead.
-func (r *Room) NewCode(ctx context.Context, by *Caller, id string) (*Registered, error) {
+func (r *Room) NewCode(ctx context.Context, by *Caller, id string) (*RegisterResult, error) {
 	if by.Agent != nil {
 		return nil, refuse(Unauthorized, "the host asks for another code")
 	}
 	if err := r.strange(by); err != nil {
 		return nil, err
 	}
-	return r.asking(ctx, by, id, "device-code", func(a *Agent, h *Host) (next ask, err error) {
+	return r.askPerson(ctx, by, id, "device-code", func(a *Agent, h *Host) (next ask, err error) {
 		if err := r.active(a, h); err != nil && codeOf(err) != agentPending {
 			return next, err
 		}
@@ -66,8 +66,8 @@ func (r *Room) strange(by *Caller) error {
 	return nil
 }
 
-// asking has a person asked what next says, and writes so.
-func (r *Room) asking(ctx context.Context, by *Caller, id, call string, next func(*Agent, *Host) (ask, error)) (*Registered, error) {
+// askPerson has a person asked what next says, and writes so.
+func (r *Room) askPerson(ctx context.Context, by *Caller, id, call string, next func(*Agent, *Host) (ask, error)) (*RegisterResult, error) {
 	var said *Approval
 	out, err := r.edit(ctx, by, id, func(c *change, a *Agent, h *Host) error {
 		ask, err := next(a, h)

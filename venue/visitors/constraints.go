@@ -76,7 +76,7 @@ func ParseConstraints(raw json.RawMessage) (Constraints, error) {
 	}
 	limits, err := caps.ParseLimits(value.Append(nil, when))
 	if err == nil {
-		err = carried(limits)
+		err = checkCarry(limits)
 	}
 	if err != nil {
 		return Constraints{}, refuse(InvalidRequest, "the constraints are not taken: %v", err)
@@ -84,8 +84,8 @@ func ParseConstraints(raw json.RawMessage) (Constraints, error) {
 	return newConstraints(limits), nil
 }
 
-// carried reports what a delegation cannot say of limits.
-func carried(l caps.Limits) error {
+// checkCarry reports what a delegation cannot say of limits.
+func checkCarry(l caps.Limits) error {
 	c, err := anything(l.JSON())
 	if err != nil {
 		return err
@@ -158,7 +158,7 @@ func (c Constraints) and(d Constraints) (Constraints, error) {
 	}
 	for both := range set.All() {
 		limits := both.Limits()
-		if err := carried(limits); err != nil {
+		if err := checkCarry(limits); err != nil {
 			return Constraints{}, refuse(InvalidRequest, "the constraints are not taken together: %v", err)
 		}
 		return newConstraints(limits), nil
@@ -226,9 +226,9 @@ func (c Constraints) exact(name string) (string, bool) {
 	return "", false
 }
 
-// given fills the places {field} of a resource with what the constraints fix: a place that
+// fill fills the places {field} of a resource with what the constraints fix: a place that
 // is not fixed ends the resource before it.
-func (c Constraints) given(one caps.Capability) (caps.Capability, error) {
+func (c Constraints) fill(one caps.Capability) (caps.Capability, error) {
 	var segments []string
 	for s := range strings.SplitSeq(strings.TrimSuffix(one.With(), "/"), "/") {
 		name, isPlace := strings.CutPrefix(s, "{")
@@ -254,9 +254,9 @@ func (c Constraints) given(one caps.Capability) (caps.Capability, error) {
 // segment is a value that may become a part of a resource.
 var segment = value.Form(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
 
-// limited is a capability under the constraints.
-func (c Constraints) limited(one caps.Capability) (caps.Capability, error) {
-	given, err := c.given(one)
+// limit returns a capability under the constraints.
+func (c Constraints) limit(one caps.Capability) (caps.Capability, error) {
+	given, err := c.fill(one)
 	if err != nil || c.IsZero() {
 		return given, err
 	}

@@ -28,10 +28,10 @@ func (r *Room) Execution(ctx context.Context, by *Caller, name string, args json
 	if len(args) == 0 || string(args) == "null" {
 		args = json.RawMessage("{}")
 	}
-	grants := r.held(ctx, a, name)
+	grants := r.grantsOf(ctx, a, name)
 	switch {
 	case !by.claims(name):
-		return nil, by.unclaimed(name)
+		return nil, by.checkClaim(name)
 	case c == nil && len(a.Grants) > 0 && r.best(ctx, a, name) != "":
 		return nil, refuse(notGranted, "there is no capability %s any more", name)
 	case c == nil:
@@ -71,13 +71,13 @@ func (r *Room) Execution(ctx context.Context, by *Caller, name string, args json
 		}
 		return nil, refuse(beyondLimits, "the arguments do not keep to the constraints of the grant").with("violations", violated)
 	}
-	auth := r.Mint.Agent(a.User, lifeOf(a)).Relayed()
+	auth := r.Mint.Agent(a.User, lifeOf(a)).AsRelay()
 	x := &Execution{c.AgentCapability, auth.Narrow(caps.Of(may...)), auth.Narrow(caps.Of(append(may, c.within...)...)), c.Operation, args}
 	return x, nil
 }
 
-// held lists the grants of a capability that stand.
-func (r *Room) held(ctx context.Context, a *Agent, name string) (list []*Grant) {
+// grantsOf lists the grants of a capability that stand.
+func (r *Room) grantsOf(ctx context.Context, a *Agent, name string) (list []*Grant) {
 	for i := range a.Grants {
 		if g := &a.Grants[i]; g.Capability == name && r.stands(ctx, a, g) {
 			list = append(list, g)
@@ -98,7 +98,7 @@ func (r *Room) Still(ctx context.Context, id, capability string) error {
 	if r.set.Load().grant[capability] == nil {
 		return refuse(notGranted, "there is no capability %s any more", value.Quote(capability))
 	}
-	if len(r.held(ctx, a, capability)) == 0 {
+	if len(r.grantsOf(ctx, a, capability)) == 0 {
 		return refuse(grantRevoked, "the grant of %s was revoked", capability)
 	}
 	return nil
@@ -127,7 +127,7 @@ func (r *Room) Began(ctx context.Context, by *Caller, capability, run string) er
 // Job is an agent that asks for a run that it began. The JWT that began it may ask again
 // while it holds; any other works once.
 func (r *Room) Job(ctx context.Context, req *Request, run string) (by *Caller, capability string, err error) {
-	if by, err = r.known(ctx, req); err != nil {
+	if by, err = r.readJWT(ctx, req); err != nil {
 		return by, "", err
 	}
 	var j job
@@ -143,13 +143,13 @@ func (r *Room) Job(ctx context.Context, req *Request, run string) (by *Caller, c
 		err = r.fresh(ctx, by)
 	}
 	if err == nil {
-		err = r.heard(ctx, by)
+		err = r.hear(ctx, by)
 	}
 	if err == nil && !mine {
 		err = refuse(jobNotFound, "the agent has begun no such job")
 	}
 	if err == nil && !by.claims(j.Capability) {
-		err = by.unclaimed(j.Capability)
+		err = by.checkClaim(j.Capability)
 	}
 	return by, j.Capability, err
 }

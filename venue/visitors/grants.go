@@ -34,8 +34,8 @@ func (r *Room) ofLife(ctx context.Context, life tools.Life) (*Agent, ucan.DID) {
 	return a, owner
 }
 
-// Gone reports whether the life of a visitor has ended, for good.
-func (r *Room) Gone(ctx context.Context, life tools.Life) (bool, error) {
+// IsGone reports whether the life of a visitor has ended, for good.
+func (r *Room) IsGone(ctx context.Context, life tools.Life) (bool, error) {
 	a, h, err := r.agent(ctx, strings.TrimPrefix(life.Agent(), lifeMark))
 	return err == nil && (a == nil || r.Standing(a, h).IsFinal()), err
 }
@@ -49,7 +49,7 @@ func (r *Room) Live(ctx context.Context, life tools.Life) (caps.Set, ucan.DID) {
 	}
 	var all []caps.Capability
 	for i := range a.Grants {
-		list, err := r.given(ctx, a, &a.Grants[i])
+		list, err := r.capsOf(ctx, a, &a.Grants[i])
 		if err != nil { // what cannot be read gives nothing
 			continue
 		}
@@ -74,9 +74,9 @@ func (r *Room) Signs(ctx context.Context, issuer, audience ucan.DID, life tools.
 	return r.Live(ctx, life)
 }
 
-// given is what a grant gives now: what its tokens and the configuration both say, and what
+// capsOf is what a grant gives now: what its tokens and the configuration both say, and what
 // its operation may do further.
-func (r *Room) given(ctx context.Context, a *Agent, g *Grant) ([]caps.Capability, error) {
+func (r *Room) capsOf(ctx context.Context, a *Agent, g *Grant) ([]caps.Capability, error) {
 	if !r.stands(ctx, a, g) {
 		return nil, nil
 	}
@@ -116,7 +116,7 @@ func (r *Room) worth(ctx context.Context, a *Agent, g *Grant) (w worth, err erro
 		}
 		signed = append(signed, l.Capabilities()...)
 	}
-	set := caps.Of(list...).Intersect(caps.Of(signed...).SeenBy(a.User.String(), a.User.String()))
+	set := caps.Of(list...).Intersect(caps.Of(signed...).AsSeenBy(a.User.String(), a.User.String()))
 	w.list = slices.Clip(slices.Collect(set.All()))
 	if g.memo != nil {
 		g.memo.Store(&w)
@@ -200,7 +200,7 @@ func (r *Room) renew(ctx context.Context, c *change, a *Agent, g *Grant) error {
 		c.ended = append(c.ended, delegation{a.User, cid})
 	}
 	owner := a.User.String()
-	return r.sign(ctx, c, a, g, slices.Collect(caps.Of(list...).SeenBy(owner, owner).All()), end)
+	return r.sign(ctx, c, a, g, slices.Collect(caps.Of(list...).AsSeenBy(owner, owner).All()), end)
 }
 
 // sign signs the delegations of a grant with the key of the agent's user.

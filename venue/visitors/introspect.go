@@ -38,7 +38,7 @@ func (r *Room) Introspect(ctx context.Context, req *Request) (*Agent, *Host, err
 			req.Audiences = append(req.Audiences, c.Location)
 		}
 	}
-	by, err := r.known(ctx, &Request{Token: req.Token, Audiences: req.Audiences, Method: "-", URL: "-"})
+	by, err := r.readJWT(ctx, &Request{Token: req.Token, Audiences: req.Audiences, Method: "-", URL: "-"})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -49,8 +49,8 @@ func (r *Room) Introspect(ctx context.Context, req *Request) (*Agent, *Host, err
 	return by.Agent, by.Host, r.active(by.Agent, by.Host)
 }
 
-// Imposed are the constraints of a grant with those of the configuration.
-func (r *Room) Imposed(g *Grant) (Constraints, error) {
+// ConstraintsOf are the constraints of a grant with those of the configuration.
+func (r *Room) ConstraintsOf(g *Grant) (Constraints, error) {
 	if c := r.set.Load().grant[g.Capability]; c != nil {
 		return g.Constraints.and(c.imposed)
 	}

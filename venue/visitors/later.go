@@ -10,13 +10,13 @@ import (
 	"usher/ucan"
 )
 
-// Rows are below which keys of the whole store [Held] looks at rows.
+// Rows are below which keys of the whole store [CarryOver] looks at rows.
 var Rows = []string{hostKey(""), agentKey(""), thumbKey("")}
 
-// Held says what becomes of hosts and agents where a folder is taken back to a moment, by their
+// CarryOver says what becomes of hosts and agents where a folder is taken back to a moment, by their
 // rows then and now: which has ended since, or has another key, is as it is now, and which was
 // forgotten is not there. A host that was revoked stays so also where it came later.
-func Held(then, now map[string][]byte) (put map[string][]byte, del []string, err error) {
+func CarryOver(then, now map[string][]byte) (put map[string][]byte, del []string, err error) {
 	put = make(map[string][]byte)
 	stays := make(map[string]bool) // "host <id>" and "agent <id>"
 	for _, key := range slices.Sorted(maps.Keys(then)) {

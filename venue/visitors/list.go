@@ -10,9 +10,9 @@ import (
 // listed is how many records a page of agents or hosts looks at.
 const listed = 256
 
-// Listed is an agent as who answers for it sees it: its status and those of its grants are as
+// AgentView is an agent as who answers for it sees it: its status and those of its grants are as
 // they are now, the constraints those that are held to, and codes are left out.
-type Listed struct {
+type AgentView struct {
 	*Agent
 	HostName string `json:"hostName,omitempty"`
 	Expires  int64  `json:"expires,omitempty"` // ms; 0 where it is not active
@@ -36,7 +36,7 @@ func (r *Room) below(who ucan.DID, kind, all string) string {
 // Agents lists agents that somebody may revoke, of one host or, where that is "", of all, in the
 // order of their ids, from after an id: next is the one to go on with, "" at the end. A page may
 // have few, or none.
-func (r *Room) Agents(ctx context.Context, who ucan.DID, host, after string) (list []Listed, next string, err error) {
+func (r *Room) Agents(ctx context.Context, who ucan.DID, host, after string) (list []AgentView, next string, err error) {
 	all := agentKey("")
 	if host != "" {
 		all = ofHost(host[:min(len(host), maxName)])
@@ -44,7 +44,7 @@ func (r *Room) Agents(ctx context.Context, who ucan.DID, host, after string) (li
 	next, err = r.each(ctx, r.below(who, ofAgents, all), after, func(id string) error {
 		a, h, err := r.agent(ctx, id)
 		if err == nil && a != nil && r.mayEnd(a.User, who) && (host == "" || a.Host == host) {
-			list = append(list, r.listed(ctx, a, h))
+			list = append(list, r.view(ctx, a, h))
 		}
 		return err
 	})
@@ -80,22 +80,22 @@ func (r *Room) each(ctx context.Context, below, after string, what func(id strin
 	return next, err
 }
 
-// Known is an agent that somebody may revoke.
-func (r *Room) Known(ctx context.Context, who ucan.DID, id string) (*Listed, error) {
-	a, h, err := r.owned(ctx, who, id)
+// FindFor returns an agent that somebody may revoke.
+func (r *Room) FindFor(ctx context.Context, who ucan.DID, id string) (*AgentView, error) {
+	a, h, err := r.ownAgent(ctx, who, id)
 	if err != nil {
 		return nil, err
 	}
-	l := r.listed(ctx, a, h)
+	l := r.view(ctx, a, h)
 	return &l, nil
 }
 
-func (r *Room) listed(ctx context.Context, a *Agent, h *Host) Listed {
-	l := Listed{Agent: a, HostName: h.Name}
+func (r *Room) view(ctx context.Context, a *Agent, h *Host) AgentView {
+	l := AgentView{Agent: a, HostName: h.Name}
 	for i := range a.Grants {
 		g := &a.Grants[i]
 		g.Status = r.GrantStatus(ctx, a, g)
-		if both, err := r.Imposed(g); err == nil { // of which one is left, no call is let through
+		if both, err := r.ConstraintsOf(g); err == nil { // of which one is left, no call is let through
 			g.Constraints = both
 		}
 	}

@@ -36,13 +36,13 @@ func (r *Room) mine(ctx context.Context, by *Caller, id string) (*Agent, *Host, 
 
 // edit has the agent that a caller means be changed, while its host is as it was read. Without a row
 // nothing is written.
-func (r *Room) edit(ctx context.Context, by *Caller, id string, what func(c *change, a *Agent, h *Host) error) (out *Registered, err error) {
+func (r *Room) edit(ctx context.Context, by *Caller, id string, what func(c *change, a *Agent, h *Host) error) (out *RegisterResult, err error) {
 	err = r.again(ctx, func(c *change) error {
 		a, h, err := r.mine(ctx, by, id)
 		if err != nil {
 			return err
 		}
-		out = &Registered{Agent: a, Host: h}
+		out = &RegisterResult{Agent: a, Host: h}
 		if err := what(c, a, h); err != nil || c.row.Call == "" {
 			return err
 		}
@@ -54,7 +54,7 @@ func (r *Room) edit(ctx context.Context, by *Caller, id string, what func(c *cha
 }
 
 // Status is an agent as it is now, for its host and itself.
-func (r *Room) Status(ctx context.Context, by *Caller, id string) (*Registered, error) {
+func (r *Room) Status(ctx context.Context, by *Caller, id string) (*RegisterResult, error) {
 	a, h, err := r.mine(ctx, by, id)
 	if err != nil {
 		return nil, err
@@ -65,16 +65,16 @@ func (r *Room) Status(ctx context.Context, by *Caller, id string) (*Registered, 
 		}
 	}
 	if by.Agent == nil && a.Ask != nil {
-		if err := r.polled(ctx, a); err != nil {
+		if err := r.notePoll(ctx, a); err != nil {
 			return nil, err
 		}
 	}
-	return &Registered{Agent: a, Host: h}, nil
+	return &RegisterResult{Agent: a, Host: h}, nil
 }
 
-// polled notes that a host asks whether a person has answered, or says that it asks too
+// notePoll notes that a host asks whether a person has answered, or says that it asks too
 // often: at most once in half of the interval, as clocks and networks differ.
-func (r *Room) polled(ctx context.Context, a *Agent) error {
+func (r *Room) notePoll(ctx context.Context, a *Agent) error {
 	now := r.Now().UnixMilli()
 	if now-a.Ask.Polled < interval.Milliseconds()/5 {
 		return &Refusal{slowDown, "the status is asked for too often: wait for the interval of the approval", map[string]any{"interval": int64(interval.Seconds())}}
@@ -85,7 +85,7 @@ func (r *Room) polled(ctx context.Context, a *Agent) error {
 }
 
 // Ask has an active agent ask for more. A person answers, whatever the host may have.
-func (r *Room) Ask(ctx context.Context, by *Caller, in Asking) (out *Registered, err error) {
+func (r *Room) Ask(ctx context.Context, by *Caller, in Petition) (out *RegisterResult, err error) {
 	if err := by.mayChange(); err != nil {
 		return nil, err
 	}
@@ -119,7 +119,7 @@ func (r *Room) Ask(ctx context.Context, by *Caller, in Asking) (out *Registered,
 }
 
 // escalate has an agent want what it has not.
-func (r *Room) escalate(ctx context.Context, a *Agent, in *Asking) error {
+func (r *Room) escalate(ctx context.Context, a *Agent, in *Petition) error {
 	s := r.set.Load()
 	var granted []string
 	kept := a.Grants[:0]
@@ -171,7 +171,7 @@ func (r *Room) fewer(list []Grant) (kept []Grant) {
 
 // Reactivate has an expired agent go on, with the defaults alone: what it was granted beyond
 // them, and what it asks for, is dropped.
-func (r *Room) Reactivate(ctx context.Context, by *Caller, id string) (*Registered, error) {
+func (r *Room) Reactivate(ctx context.Context, by *Caller, id string) (*RegisterResult, error) {
 	if by.Agent != nil {
 		return nil, refuse(Unauthorized, "the host has its agents go on")
 	}
@@ -206,7 +206,7 @@ func (r *Room) reactivate(ctx context.Context, c *change, a *Agent) error {
 		if a.Mode == delegated && !one.Default || a.Mode == Autonomous && !(had && s.isLent(a, one.Name)) {
 			continue
 		}
-		if err := r.giveDefault(ctx, c, a, &Wanted{one.Name, limits}, a.Reason); err != nil {
+		if err := r.giveDefault(ctx, c, a, &Want{one.Name, limits}, a.Reason); err != nil {
 			return err
 		}
 	}

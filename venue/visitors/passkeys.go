@@ -157,9 +157,9 @@ type PasskeyChange struct {
 	Remove []byte `json:"remove,omitempty"` // the id of one
 }
 
-// PasskeyAsked is what a browser asks the authenticators of a person, as it takes it; nil for
+// PasskeyOptions is what a browser asks the authenticators of a person, as it takes it; nil for
 // what it does not ask.
-type PasskeyAsked struct{ Get, Create json.RawMessage }
+type PasskeyOptions struct{ Get, Create json.RawMessage }
 
 // Purposes of challenges.
 const (
@@ -168,8 +168,8 @@ const (
 	purposeMake    = "make"
 )
 
-// changing is what a challenge is made of where passkeys change.
-type changing struct {
+// passkeyChange is what a challenge is made of where passkeys change.
+type passkeyChange struct {
 	Purpose string        `json:"purpose"`
 	Person  string        `json:"person"`
 	Change  PasskeyChange `json:"change"`
@@ -207,7 +207,7 @@ func (p *passkeys) find(id []byte) int {
 }
 
 // AskPasskeys begins a change of somebody's passkeys. Who has one confirms it with one.
-func (r *Room) AskPasskeys(ctx context.Context, who Person, what PasskeyChange) (out PasskeyAsked, err error) {
+func (r *Room) AskPasskeys(ctx context.Context, who Person, what PasskeyChange) (out PasskeyOptions, err error) {
 	if err := r.mayChange(who, &what); err != nil {
 		return out, err
 	}
@@ -215,7 +215,7 @@ func (r *Room) AskPasskeys(ctx context.Context, who Person, what PasskeyChange) 
 		if err := p.check(&what); err != nil {
 			return err
 		}
-		as := changing{purposeChange, who.DID.String(), what}
+		as := passkeyChange{purposeChange, who.DID.String(), what}
 		if len(p.Keys) > 0 {
 			out.Get, err = p.party.Ask(challenge(p.Nonce, as), p.Keys)
 		}
@@ -228,7 +228,7 @@ func (r *Room) AskPasskeys(ctx context.Context, who Person, what PasskeyChange) 
 }
 
 // ChangePasskeys makes a change that [Room.AskPasskeys] has begun, with what came of it.
-func (r *Room) ChangePasskeys(ctx context.Context, who Person, what PasskeyChange, said PasskeyAsked) error {
+func (r *Room) ChangePasskeys(ctx context.Context, who Person, what PasskeyChange, said PasskeyOptions) error {
 	if err := r.mayChange(who, &what); err != nil {
 		return err
 	}
@@ -244,7 +244,7 @@ func (r *Room) ChangePasskeys(ctx context.Context, who Person, what PasskeyChang
 		if err != nil {
 			return err
 		}
-		as := changing{purposeChange, who.DID.String(), what}
+		as := passkeyChange{purposeChange, who.DID.String(), what}
 		if len(p.Keys) > 0 {
 			if err := r.confirm(ctx, who.DID, p, challenge(nonce, as), said.Get); err != nil {
 				return err
@@ -252,7 +252,7 @@ func (r *Room) ChangePasskeys(ctx context.Context, who Person, what PasskeyChang
 		}
 		c.row = row{Call: "passkey", User: who.DID.String(), Result: "added"}
 		if as.Purpose = purposeMake; what.Add != "" {
-			made, err := p.party.Made(userOf(who.DID), challenge(nonce, as), said.Create)
+			made, err := p.party.Finish(userOf(who.DID), challenge(nonce, as), said.Create)
 			switch {
 			case err != nil:
 				return refuse(webauthnFailed, "the passkey was not made: %v", err)

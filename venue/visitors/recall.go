@@ -21,11 +21,11 @@ const (
 // same bytes are the same record, and others are decoded anew, whoever has written them.
 type recall[T any] struct {
 	mu    sync.Mutex
-	of    map[string]recalled[T]
+	of    map[string]memoBox[T]
 	bytes int
 }
 
-type recalled[T any] struct {
+type memoBox[T any] struct {
 	raw []byte
 	v   *T // nobody changes it
 }
@@ -46,10 +46,10 @@ func (m *recall[T]) keep(key string, raw []byte, v *T) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.of == nil {
-		m.of = make(map[string]recalled[T])
+		m.of = make(map[string]memoBox[T])
 	}
 	m.bytes += len(raw) - len(m.of[key].raw)
-	m.of[key] = recalled[T]{raw, v}
+	m.of[key] = memoBox[T]{raw, v}
 	for other, one := range m.of {
 		if len(m.of) <= maxRecalled && m.bytes <= maxRecalledBytes {
 			return
@@ -71,8 +71,8 @@ type worth struct {
 	list   []caps.Capability // that it gives itself; what its operation may do further is of's
 }
 
-// remembered has an agent's grants remember what they are worth.
-func (a *Agent) remembered() {
+// remember has an agent's grants remember what they are worth.
+func (a *Agent) remember() {
 	for i := range a.Grants {
 		a.Grants[i].memo = new(memo)
 	}

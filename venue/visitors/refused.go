@@ -56,9 +56,9 @@ func reason(err error) string {
 	return ""
 }
 
-// Refused reads a row of the ledger: whom Agent-Auth refused what, and why. It is false of rows
+// ReadRefusal reads a row of the ledger: whom Agent-Auth refused what, and why. It is false of rows
 // that say something else.
-func Refused(of *ledger.Row) (who, what, why string, ok bool) {
+func ReadRefusal(of *ledger.Row) (who, what, why string, ok bool) {
 	var said row
 	if of.Note != note || json.Unmarshal(of.Detail, &said) != nil || !said.Refused {
 		return "", "", "", false
@@ -85,15 +85,15 @@ func (r *Room) Run(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
-			r.noteRefused(ctx)
+			r.noteRefusals(ctx)
 			return
 		case <-tick.C:
-			r.noteRefused(ctx)
+			r.noteRefusals(ctx)
 		}
 	}
 }
 
-func (r *Room) noteRefused(ctx context.Context) {
+func (r *Room) noteRefusals(ctx context.Context) {
 	what := r.refused.take()
 	if what.Count == 0 {
 		return

@@ -14,7 +14,7 @@ import (
 )
 
 // Register makes an agent, and its host where that is new.
-func (r *Room) Register(ctx context.Context, req *Request, in Registration) (c *Caller, out *Registered, err error) {
+func (r *Room) Register(ctx context.Context, req *Request, in Registration) (c *Caller, out *RegisterResult, err error) {
 	s := r.set.Load()
 	if in.Name == "" {
 		return nil, nil, refuse(InvalidRequest, "name is missing: say what the agent is called")
@@ -71,7 +71,7 @@ func (r *Room) asNow(ctx context.Context, c *Caller) error {
 		return err
 	}
 	c.Host = h
-	return c.unrevoked()
+	return c.checkStands()
 }
 
 // Modes are those in which agents are let in.
@@ -95,7 +95,7 @@ func (r *Room) registrar(ctx context.Context, req *Request, name string) (*Calle
 		return nil, badJWT("this is for hosts: send the JWT of one (typ %s)", hostType)
 	}
 	c := &Caller{token: t}
-	if err = r.knownHost(ctx, c); err != nil && !errors.Is(err, errUnverified) {
+	if err = r.findHost(ctx, c); err != nil && !errors.Is(err, errUnverified) {
 		return nil, err
 	}
 	if c.Host == nil || c.Host.User.IsZero() {
@@ -109,7 +109,7 @@ func (r *Room) registrar(ctx context.Context, req *Request, name string) (*Calle
 	if c.Host == nil {
 		c.Host, err = r.stranger(ctx, t, name)
 		if errors.Is(err, errUnverified) { // where another request has registered it in the meantime
-			err = r.knownHost(ctx, c)
+			err = r.findHost(ctx, c)
 		}
 		if err != nil {
 			return nil, err
@@ -121,7 +121,7 @@ func (r *Room) registrar(ctx context.Context, req *Request, name string) (*Calle
 	if err := r.fresh(ctx, c); err != nil {
 		return c, err
 	}
-	return c, c.unrevoked()
+	return c, c.checkStands()
 }
 
 // stranger is a host that nobody here knows. Its iss is the thumbprint of its key.
@@ -171,7 +171,7 @@ func (r *Room) agentKey(ctx context.Context, t *token) (key ucan.DID, jwks strin
 }
 
 // register makes the records, or asks anew for an agent that waits.
-func (r *Room) register(ctx context.Context, c *change, by *Caller, key ucan.DID, jwks string, in *Registration) (*Registered, error) {
+func (r *Room) register(ctx context.Context, c *change, by *Caller, key ucan.DID, jwks string, in *Registration) (*RegisterResult, error) {
 	now := r.Now()
 	h, a := *by.Host, (*Agent)(nil)
 	kind, id, err := r.ownerOf(ctx, thumbprint(key))
@@ -211,11 +211,11 @@ func (r *Room) register(ctx context.Context, c *change, by *Caller, key ucan.DID
 	c.Put[ofHost(h.ID)+a.ID] = nil
 	isNew := a.rev == 0
 	a.Name, a.Mode, a.Reason, a.Grants = in.Name, in.Mode, in.Reason, nil
-	out := &Registered{Agent: a, Host: &h}
+	out := &RegisterResult{Agent: a, Host: &h}
 	if in.Mode == Autonomous {
 		err = r.autonomous(ctx, c, a, &h, in)
 	} else {
-		out.Approval, err = r.delegated(ctx, c, a, &h, in)
+		out.Approval, err = r.giveDefaults(ctx, c, a, &h, in)
 	}
 	if err != nil {
 		return nil, err
@@ -251,7 +251,7 @@ func (r *Room) autonomous(ctx context.Context, c *change, a *Agent, h *Host, in 
 	}
 	if wanted == nil {
 		for _, name := range s.Autonomous.Capabilities {
-			wanted = append(wanted, Wanted{Name: name})
+			wanted = append(wanted, Want{Name: name})
 		}
 	}
 	if err := r.forget(ctx, c, a); err != nil { // where it was to be approved before
@@ -271,7 +271,7 @@ func (r *Room) autonomous(ctx context.Context, c *change, a *Agent, h *Host, in 
 }
 
 // giveDefault signs another grant of an agent, which nobody is asked for.
-func (r *Room) giveDefault(ctx context.Context, c *change, a *Agent, w *Wanted, reason string) error {
+func (r *Room) giveDefault(ctx context.Context, c *change, a *Agent, w *Want, reason string) error {
 	g := r.newGrant(w, reason)
 	g.Default = true
 	if err := r.issue(ctx, c, a, &g, a.User, time.Time{}); err != nil {
@@ -286,19 +286,19 @@ func (r *Room) activate(a *Agent) {
 	a.Status, a.Activated, a.Seen = Active, now, now
 }
 
-func (r *Room) newGrant(w *Wanted, reason string) Grant {
+func (r *Room) newGrant(w *Want, reason string) Grant {
 	now := r.Now().UnixMilli()
 	return Grant{Capability: w.Name, Status: Pending, Constraints: w.Constraints, Reason: reason, Created: now, Updated: now}
 }
 
-// delegated gives an agent of an approved host the defaults that it asks for, and has a person
+// giveDefaults gives an agent of an approved host the defaults that it asks for, and has a person
 // asked for the rest.
-func (r *Room) delegated(ctx context.Context, c *change, a *Agent, h *Host, in *Registration) (*Approval, error) {
+func (r *Room) giveDefaults(ctx context.Context, c *change, a *Agent, h *Host, in *Registration) (*Approval, error) {
 	s, wanted := r.set.Load(), in.Capabilities
 	if wanted == nil {
 		for i := range s.Capabilities {
 			if s.Capabilities[i].Default {
-				wanted = append(wanted, Wanted{Name: s.Capabilities[i].Name})
+				wanted = append(wanted, Want{Name: s.Capabilities[i].Name})
 			}
 		}
 	}

@@ -14,7 +14,7 @@ import (
 // the configuration. One that has ended stays as it is.
 func (r *Room) Revoke(ctx context.Context, by *Caller, who ucan.DID, id string) (out *Agent, err error) {
 	err = r.again(ctx, func(c *change) error {
-		a, err := r.meant(ctx, by, who, id)
+		a, err := r.agentOf(ctx, by, who, id)
 		if err != nil {
 			return err
 		}
@@ -26,10 +26,10 @@ func (r *Room) Revoke(ctx context.Context, by *Caller, who ucan.DID, id string) 
 	return out, err
 }
 
-// meant is the agent that a caller means, or a person who may revoke it.
-func (r *Room) meant(ctx context.Context, by *Caller, who ucan.DID, id string) (a *Agent, err error) {
+// agentOf is the agent that a caller means, or a person who may revoke it.
+func (r *Room) agentOf(ctx context.Context, by *Caller, who ucan.DID, id string) (a *Agent, err error) {
 	if by == nil {
-		a, _, err = r.owned(ctx, who, id)
+		a, _, err = r.ownAgent(ctx, who, id)
 		return a, err
 	}
 	if err := by.mayChange(); err != nil {
@@ -39,8 +39,8 @@ func (r *Room) meant(ctx context.Context, by *Caller, who ucan.DID, id string) (
 	return a, err
 }
 
-// owned is an agent that a person may revoke, and its host.
-func (r *Room) owned(ctx context.Context, who ucan.DID, id string) (*Agent, *Host, error) {
+// ownAgent is an agent that a person may revoke, and its host.
+func (r *Room) ownAgent(ctx context.Context, who ucan.DID, id string) (*Agent, *Host, error) {
 	if id == "" || len(id) > maxName {
 		return nil, nil, errNoAgent
 	}
@@ -68,7 +68,7 @@ func (r *Room) RevokeGrants(ctx context.Context, by *Caller, who ucan.DID, id st
 	}
 	named := func(g *Grant) bool { return slices.Contains(capabilities, g.Capability) }
 	err = r.again(ctx, func(c *change) error {
-		a, err := r.meant(ctx, by, who, id)
+		a, err := r.agentOf(ctx, by, who, id)
 		if err != nil {
 			return err
 		}

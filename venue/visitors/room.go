@@ -186,7 +186,7 @@ func (r *Room) agent(ctx context.Context, id string) (*Agent, *Host, error) {
 			return nil, nil, err
 		}
 		if known.Status == Active {
-			known.remembered()
+			known.remember()
 			r.agents.keep(key, raw, known)
 		}
 	}

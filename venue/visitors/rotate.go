@@ -8,7 +8,7 @@ import (
 
 // RotateAgent gives an agent another key. What was granted is signed anew for that one, and is no
 // more than it was.
-func (r *Room) RotateAgent(ctx context.Context, caller *Caller, id string, raw []byte) (*Registered, error) {
+func (r *Room) RotateAgent(ctx context.Context, caller *Caller, id string, raw []byte) (*RegisterResult, error) {
 	if err := caller.mayChange(); err != nil {
 		return nil, err
 	}

@@ -78,31 +78,31 @@ func (r *Room) AskApproval(ctx context.Context, who Person, which Which, said An
 		}
 		return err
 	})
-	return out, r.guessed(ctx, who, which.Agent, err)
+	return out, r.countGuess(ctx, who, which.Agent, err)
 }
 
 // approval is all that a person approves: what a passkey confirms.
 type approval struct {
-	Purpose      string     `json:"purpose"`
-	Person       string     `json:"person"`
-	Agent        string     `json:"agent"`
-	AgentKey     string     `json:"agent_key"`
-	Host         string     `json:"host"`
-	HostKey      string     `json:"host_key"`
-	AgentJWKS    string     `json:"agent_jwks"`
-	HostJWKS     string     `json:"host_jwks"`
-	Links        bool       `json:"links"` // the host is the person's from then on
-	Kind         string     `json:"kind"`
-	Created      int64      `json:"created"` // of the request
-	Code         string     `json:"code"`
-	Request      string     `json:"request"`
-	Capabilities []approved `json:"capabilities"`
-	Until        int64      `json:"until"` // ms; the zero time for none
-	Lasts        int64      `json:"lasts"` // ns
+	Purpose      string       `json:"purpose"`
+	Person       string       `json:"person"`
+	Agent        string       `json:"agent"`
+	AgentKey     string       `json:"agent_key"`
+	Host         string       `json:"host"`
+	HostKey      string       `json:"host_key"`
+	AgentJWKS    string       `json:"agent_jwks"`
+	HostJWKS     string       `json:"host_jwks"`
+	Links        bool         `json:"links"` // the host is the person's from then on
+	Kind         string       `json:"kind"`
+	Created      int64        `json:"created"` // of the request
+	Code         string       `json:"code"`
+	Request      string       `json:"request"`
+	Capabilities []grantDraft `json:"capabilities"`
+	Until        int64        `json:"until"` // ms; the zero time for none
+	Lasts        int64        `json:"lasts"` // ns
 }
 
-// approved is one of the capabilities, as it is granted.
-type approved struct {
+// grantDraft is one of the capabilities, as it is granted.
+type grantDraft struct {
 	Name        string      `json:"name"`
 	Operation   string      `json:"operation"`
 	Location    string      `json:"location"`
@@ -135,7 +135,7 @@ func (r *Room) approval(who Person, q *Question, said *Answer) (*approval, error
 		if err != nil {
 			return nil, err
 		}
-		one := approved{Name: of.Name, Operation: of.Operation, Location: of.Location, Constraints: limits}
+		one := grantDraft{Name: of.Name, Operation: of.Operation, Location: of.Location, Constraints: limits}
 		for _, c := range of.needs {
 			one.Gives = append(one.Gives, c.String())
 		}
@@ -144,6 +144,6 @@ func (r *Room) approval(who Person, q *Question, said *Answer) (*approval, error
 		}
 		out.Capabilities = append(out.Capabilities, one)
 	}
-	slices.SortStableFunc(out.Capabilities, func(a, b approved) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortStableFunc(out.Capabilities, func(a, b grantDraft) int { return cmp.Compare(a.Name, b.Name) })
 	return out, nil
 }

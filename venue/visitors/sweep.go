@@ -78,7 +78,7 @@ func (r *Room) sweep(ctx context.Context) error {
 		}
 		_, id, _ := strings.Cut(strings.TrimPrefix(key, duePrefix), "/")
 		err := r.sweepOne(ctx, key, id)
-		if _, moved := errors.AsType[*movedError](err); err != nil && !moved {
+		if _, moved := errors.AsType[*staleError](err); err != nil && !moved {
 			return err
 		}
 	}
@@ -117,7 +117,7 @@ func (r *Room) sweepOne(ctx context.Context, mark, id string) error {
 	}
 	moved, err := r.Store.Apply(ctx, c.Expect, c.Put, c.Del)
 	if err == nil && moved != "" {
-		return &movedError{moved}
+		return &staleError{moved}
 	}
 	if acted { // of all others nobody has asked what they may do
 		r.epoch.Add(1)

@@ -39,8 +39,8 @@ func (r *Room) filing(a *Agent, h *Host, ask *ask) *approvals.Filing {
 	}
 	slices.Sort(f.Needs)
 	f.Needs = slices.Compact(f.Needs)
-	f.Input = encode(filed{
-		Agent: named{a.ID, a.Name}, Host: named{h.ID, h.Name}, Mode: a.Mode, Method: ask.Method, Reason: ask.Reason, Message: ask.Says, Capabilities: wanted,
+	f.Input = encode(requestInput{
+		Agent: ref{a.ID, a.Name}, Host: ref{h.ID, h.Name}, Mode: a.Mode, Method: ask.Method, Reason: ask.Reason, Message: ask.Says, Capabilities: wanted,
 	})
 	return f
 }
@@ -52,10 +52,10 @@ const operationMark = "agent-auth/"
 // from elsewhere.
 func IsFiled(operation string) bool { return strings.HasPrefix(operation, operationMark) }
 
-// filed is the input of a request.
-type filed struct {
-	Agent        named                  `json:"agent"`
-	Host         named                  `json:"host"`
+// requestInput is the input of a request.
+type requestInput struct {
+	Agent        ref                    `json:"agent"`
+	Host         ref                    `json:"host"`
 	Mode         string                 `json:"mode"`
 	Method       string                 `json:"method"`
 	Reason       string                 `json:"reason,omitempty"`
@@ -63,22 +63,22 @@ type filed struct {
 	Capabilities map[string]Constraints `json:"capabilities"`
 }
 
-type named struct {
+type ref struct {
 	ID   string `json:"id"`
 	Name string `json:"name,omitempty"`
 }
 
-func (n *named) String() string {
+func (n *ref) String() string {
 	if n.Name == "" {
 		return n.ID
 	}
 	return n.Name + " (" + n.ID + ")"
 }
 
-// Filed reads a request of somebody's approvals: which agent from elsewhere asks, by the names
+// ReadRequest reads a request of somebody's approvals: which agent from elsewhere asks, by the names
 // that it and its host give themselves, and for what. It is false of all other requests.
-func Filed(operation string, input json.RawMessage) (who, what string, ok bool) {
-	var f filed
+func ReadRequest(operation string, input json.RawMessage) (who, what string, ok bool) {
+	var f requestInput
 	if !IsFiled(operation) || json.Unmarshal(input, &f) != nil {
 		return "", "", false
 	}
@@ -106,7 +106,7 @@ func (r *Room) swap(ctx context.Context, c *change, a *Agent, s approvals.Swap, 
 	if was != nil && was.Request != "" {
 		s.Owner, s.Close = was.Asked, was.Request
 	}
-	out := new(approvals.Swapped)
+	out := new(approvals.SwapBatch)
 	if s.Close != "" || s.File != nil {
 		var err error
 		if out, err = r.Approvals.Swap(ctx, s); err != nil {

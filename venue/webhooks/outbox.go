@@ -99,10 +99,10 @@ type delivery struct {
 type body struct {
 	Type      string    `json:"type"`
 	Timestamp time.Time `json:"timestamp"`
-	Data      told      `json:"data"`
+	Data      eventBody `json:"data"`
 }
 
-type told struct {
+type eventBody struct {
 	Run       string   `json:"run"`
 	Kind      string   `json:"kind"`
 	Status    string   `json:"status"`
@@ -152,7 +152,7 @@ func (o *Outbox) Draft(owner ucan.DID, rec *runs.Record, put map[string][]byte) 
 			continue
 		}
 		at := time.UnixMilli(rec.Updated).UTC()
-		raw, _ := json.Marshal(body{event, at, told{ // of texts, and a time of now
+		raw, _ := json.Marshal(body{event, at, eventBody{ // of texts, and a time of now
 			rec.ID, rec.Kind, rec.Status, rec.Agent, rec.Caller, rec.Op, rec.Session, rec.Parent, string(rec.Code), rec.Waits,
 		}})
 		raw, _ = json.Marshal(delivery{At: rec.Updated, Body: raw}) // of that
@@ -160,8 +160,8 @@ func (o *Outbox) Draft(owner ucan.DID, rec *runs.Record, put map[string][]byte) 
 	}
 }
 
-// Stored has what was stored be sent.
-func (o *Outbox) Stored() {
+// OnStore has what was stored be sent.
+func (o *Outbox) OnStore() {
 	for _, h := range o.hooks.Load().byID {
 		signal(h.wake)
 	}

@@ -116,7 +116,7 @@ func (d *desk) ends(t *testing.T, rec runs.Record) {
 	if _, err := d.store.Under("").Apply(t.Context(), nil, put, nil); err != nil {
 		t.Fatal(err)
 	}
-	d.Stored()
+	d.OnStore()
 }
 
 func hook(id, url string) config.HookOut {

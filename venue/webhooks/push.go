@@ -81,8 +81,8 @@ func (p *Pushes) mayBePrivate(text string) bool {
 	return err == nil && p.Private(reach.Host(u))
 }
 
-// pushed is a push as it is stored.
-type pushed struct {
+// pushRecord is a push as it is stored.
+type pushRecord struct {
 	ID        string          `json:"id"`
 	Form      string          `json:"form"`
 	Box       []byte          `json:"box"`             // the address, sealed
@@ -128,7 +128,7 @@ func (p *Pushes) Set(ctx context.Context, auth tools.Authority, in Push) error {
 		return err
 	}
 	key := pushesBy(auth, in.Run) + in.ID
-	rec := pushed{ID: in.ID, Form: in.Form, Box: p.Sealer.Seal(key, address)}
+	rec := pushRecord{ID: in.ID, Form: in.Form, Box: p.Sealer.Seal(key, address)}
 	if rec.Authority, err = json.Marshal(auth); err != nil {
 		return err
 	}
@@ -169,7 +169,7 @@ func (p *Pushes) room(ctx context.Context, owner ucan.DID, run, key string) erro
 		if row.Key == key {
 			return nil
 		}
-		var rec pushed
+		var rec pushRecord
 		if err := json.Unmarshal(row.Value, &rec); err != nil {
 			return fmt.Errorf("read push %s: %w", row.Key, err)
 		}
@@ -224,7 +224,7 @@ func (p *Pushes) List(ctx context.Context, auth tools.Authority, run string) (li
 }
 
 // open reads a push.
-func (p *Pushes) open(key string, raw []byte) (in Push, rec pushed, err error) {
+func (p *Pushes) open(key string, raw []byte) (in Push, rec pushRecord, err error) {
 	if err := json.Unmarshal(raw, &rec); err != nil {
 		return in, rec, fmt.Errorf("read push %s: %w", key, err)
 	}

@@ -100,8 +100,8 @@ func (p *Pushes) add(owner ucan.DID, run string) {
 	signal(l.wake)
 }
 
-// Stored has a run be looked at that is stored anew, where somebody is to be told of it.
-func (p *Pushes) Stored(owner ucan.DID, run string) {
+// OnStore has a run be looked at that is stored anew, where somebody is to be told of it.
+func (p *Pushes) OnStore(owner ucan.DID, run string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if l := p.lines[owner]; l != nil {
@@ -161,7 +161,7 @@ func (p *Pushes) load(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		var rec pushed
+		var rec pushRecord
 		owner, rest, _ := strings.Cut(strings.TrimPrefix(row.Key, pushPrefix), "/")
 		run, _, _ := strings.Cut(rest, "/")
 		did, err := ucan.ParseDID(owner)
@@ -333,14 +333,14 @@ func (p *Pushes) one(ctx context.Context, owner ucan.DID, run *runs.Record, row 
 
 // may reports whether whoever named an address may still look at the run. An error says that
 // nobody knows now.
-func (p *Pushes) may(ctx context.Context, owner ucan.DID, rec *pushed, run string) (bool, error) {
+func (p *Pushes) may(ctx context.Context, owner ucan.DID, rec *pushRecord, run string) (bool, error) {
 	auth, err := p.Mint.Open(rec.Authority)
 	if err != nil {
 		return false, nil //nolint:nilerr // it is none of this venue's
 	}
 	err = p.Stands(ctx, owner, auth.Bearer())
 	may := err == nil
-	if may && !auth.Unbounded() {
+	if may && !auth.IsUnbounded() {
 		ruling, failed := p.Gate.Decide(ctx, auth, tools.Invocation{Operation: "grid:jobStatus", Input: fmt.Appendf(nil, `{"id":%q}`, run)})
 		may, err = failed == nil && ruling.Verdict() == tools.Allowed, failed
 	}

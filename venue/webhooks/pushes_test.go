@@ -127,7 +127,7 @@ func (f *followed) stands(id, status string) {
 	f.mu.Lock()
 	f.runs[id] = runs.Record{ID: id, Status: status, Updated: time.Now().UnixMilli()}
 	f.mu.Unlock()
-	f.Stored(owner, id)
+	f.OnStore(owner, id)
 }
 
 func (f *followed) set(id, run string) {
@@ -184,7 +184,7 @@ func TestAPushIsToldAgain(t *testing.T) {
 				t.Errorf("tries are %s apart", f.wire.times[i].Sub(f.wire.times[i-1]))
 			}
 		}
-		f.Stored(owner, "r")
+		f.OnStore(owner, "r")
 		synctest.Wait()
 		f.wants("after the end")
 	})
@@ -222,7 +222,7 @@ func TestAPushEnds(t *testing.T) {
 		f.mu.Lock()
 		delete(f.runs, "pruned")
 		f.mu.Unlock()
-		f.Stored(owner, "pruned")
+		f.OnStore(owner, "pruned")
 		synctest.Wait()
 		f.ended.Store(true)
 		f.stands("revoked", runs.Complete)

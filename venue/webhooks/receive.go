@@ -80,8 +80,8 @@ const (
 
 var errBody = fault.New(fault.InvalidInput, "the body is no JSON object, as the operation of the webhook takes one")
 
-// started is what a request has started.
-type started struct {
+// startMark is what a request has started.
+type startMark struct {
 	Run string `json:"run"`
 	At  int64  `json:"at"` // s
 }
@@ -124,13 +124,13 @@ func (r *Inbox) start(ctx context.Context, owner ucan.DID, in *config.HookIn, na
 		return "", fmt.Errorf("webhook %s: %w", in.ID, err)
 	}
 	mark := digest(in.ID, name)
-	if had, err := r.started(ctx, mark); had != "" || err != nil {
+	if had, err := r.runOf(ctx, mark); had != "" || err != nil {
 		return had, err
 	}
 	if run, err = r.NewID(); err != nil {
 		return "", err
 	}
-	with, err := r.marked(ctx, mark, run)
+	with, err := r.withMarks(ctx, mark, run)
 	if err != nil {
 		return "", err
 	}
@@ -140,7 +140,7 @@ func (r *Inbox) start(ctx context.Context, owner ucan.DID, in *config.HookIn, na
 		return res.Output, err
 	})
 	if errors.Is(err, runs.ErrMoved) { // another request of the id was faster
-		if had, err := r.started(ctx, mark); had != "" || err != nil {
+		if had, err := r.runOf(ctx, mark); had != "" || err != nil {
 			return had, err
 		}
 	}
@@ -217,13 +217,13 @@ func digest(hook, id string) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
-// started is the run that the request of a mark has started; "" where it has none.
-func (r *Inbox) started(ctx context.Context, mark string) (run string, err error) {
+// runOf is the run that the request of a mark has started; "" where it has none.
+func (r *Inbox) runOf(ctx context.Context, mark string) (run string, err error) {
 	raw, _, err := r.Store.Get(ctx, inPrefix+mark)
 	if raw == nil || err != nil {
 		return "", err
 	}
-	var s started
+	var s startMark
 	err = json.Unmarshal(raw, &s)
 	return s.Run, err
 }
@@ -231,10 +231,10 @@ func (r *Inbox) started(ctx context.Context, mark string) (run string, err error
 // sweepSize is how many marks that are over go with each new one: more than come.
 const sweepSize = 4
 
-// marked is what is stored with the run that a request starts, with some marks that are over.
-func (r *Inbox) marked(ctx context.Context, mark, run string) (*runs.With, error) {
+// withMarks returns what is stored with the run that a request starts, with some marks that are over.
+func (r *Inbox) withMarks(ctx context.Context, mark, run string) (*runs.With, error) {
 	now := r.Now()
-	raw, err := json.Marshal(started{run, now.Unix()})
+	raw, err := json.Marshal(startMark{run, now.Unix()})
 	if err != nil {
 		return nil, err
 	}

@@ -29,7 +29,7 @@ const (
 // send sends what waits for a webhook, as it is due.
 func (o *Outbox) send(ctx context.Context, h *outHook) {
 	client := client(o.Transport, h.AllowPrivate)
-	if byAgent, err := o.counted(ctx, h.ID); err == nil {
+	if byAgent, err := o.countsOf(ctx, h.ID); err == nil {
 		h.waiting.set(byAgent)
 	} else if ctx.Err() == nil {
 		o.Logger.ErrorContext(ctx, "what waits for a webhook cannot be counted", "webhook", h.ID, "error", err)
@@ -50,8 +50,8 @@ func (o *Outbox) send(ctx context.Context, h *outHook) {
 	}
 }
 
-// stored is how many deliveries of a webhook are stored, at most maxWaiting.
-func (o *Outbox) stored(ctx context.Context, hook string) (n int, err error) {
+// backlog is how many deliveries of a webhook are stored, at most maxWaiting.
+func (o *Outbox) backlog(ctx context.Context, hook string) (n int, err error) {
 	for _, err := range store.Keys(ctx, o.Store, outOf(hook), "") {
 		if err != nil {
 			return n, err
@@ -63,9 +63,9 @@ func (o *Outbox) stored(ctx context.Context, hook string) (n int, err error) {
 	return n, nil
 }
 
-// counted is how many deliveries of a webhook are stored, by the agents that have brought them
+// countsOf is how many deliveries of a webhook are stored, by the agents that have brought them
 // about.
-func (o *Outbox) counted(ctx context.Context, hook string) (map[string]int, error) {
+func (o *Outbox) countsOf(ctx context.Context, hook string) (map[string]int, error) {
 	byAgent, n := make(map[string]int), 0
 	for row, err := range store.Rows(ctx, o.Store, outOf(hook), "") {
 		if err != nil {
@@ -86,7 +86,7 @@ func (o *Outbox) counted(ctx context.Context, hook string) (map[string]int, erro
 // agentIn is the agent that has brought a delivery about.
 func agentIn(raw []byte) (string, error) {
 	var d struct {
-		Body struct{ Data told }
+		Body struct{ Data eventBody }
 	}
 	err := json.Unmarshal(raw, &d)
 	return d.Body.Data.agent(), err

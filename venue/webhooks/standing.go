@@ -58,7 +58,7 @@ func (o *Outbox) List(ctx context.Context) ([]Standing, error) {
 			st.Error = err.Error()
 		}
 		var err error
-		if st.Waiting, err = o.stored(ctx, h.ID); err != nil {
+		if st.Waiting, err = o.backlog(ctx, h.ID); err != nil {
 			return nil, err
 		}
 		rows, _, err := o.Store.Page(ctx, outOf(h.ID), "", 1)

@@ -25,7 +25,7 @@ type waits struct {
 func agentOf(rec *runs.Record) string { return cmp.Or(rec.Caller, rec.Agent) }
 
 // agent is [agentOf] of what is told.
-func (t *told) agent() string { return cmp.Or(t.Caller, t.Agent) }
+func (t *eventBody) agent() string { return cmp.Or(t.Caller, t.Agent) }
 
 // take counts one more, and reports whether there is room for it.
 func (w *waits) take(agent string) bool {

@@ -15,8 +15,8 @@ type payment struct {
 	Amount int    `json:"amount" jsonschema:"in euros"`
 }
 
-// held reads the account of whoever the call works for, as that may.
-func held(ctx context.Context, call tools.Call, path string, into any) error {
+// readAccount reads the account of whoever the call works for, as that may.
+func readAccount(ctx context.Context, call tools.Call, path string, into any) error {
 	res, err := call.Invoke(ctx, "covia:read", json.RawMessage(fmt.Sprintf(`{"path":%q}`, path)))
 	if err != nil {
 		return err
@@ -32,11 +32,11 @@ func bankOperations() []*tools.Operation {
 	return []*tools.Operation{
 		tools.New("bank:balance", "Read the balance of the account.", func(struct{}) []caps.Request { return on("balance") },
 			func(ctx context.Context, call tools.Call, _ struct{}) (out struct{ Balance int }, err error) {
-				return out, held(ctx, call, "w/account/balance", &out.Balance)
+				return out, readAccount(ctx, call, "w/account/balance", &out.Balance)
 			}, tools.ReadOnly()),
 		tools.New("bank:statement", "Read all of the account.", func(struct{}) []caps.Request { return on("statement") },
 			func(ctx context.Context, call tools.Call, _ struct{}) (out object, err error) {
-				return out, held(ctx, call, "w/account", &out)
+				return out, readAccount(ctx, call, "w/account", &out)
 			}, tools.ReadOnly()),
 		tools.New("bank:transfer", "Transfer money from the account.", func(payment) []caps.Request { return on("transfer") }, transferMoney),
 	}
@@ -44,7 +44,7 @@ func bankOperations() []*tools.Operation {
 
 func transferMoney(ctx context.Context, call tools.Call, in payment) (object, error) {
 	var balance int
-	if err := held(ctx, call, "w/account/balance", &balance); err != nil {
+	if err := readAccount(ctx, call, "w/account/balance", &balance); err != nil {
 		return nil, err
 	}
 	if in.Amount < 1 || in.Amount > balance {

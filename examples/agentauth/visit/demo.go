@@ -22,7 +22,7 @@ var errUnexpected = errors.New("the demo did not come out as it must")
 // Demo tells the story, prints what came of it, and returns an error where that is not what
 // was approved. It takes no invoice and no model.
 func Demo(ctx context.Context, opts cli.DemoOptions) error {
-	if err := opts.Scripted("Agent-Auth"); err != nil {
+	if err := opts.RefuseFlags("Agent-Auth"); err != nil {
 		return err
 	}
 	return demo(ctx, tell(), opts)

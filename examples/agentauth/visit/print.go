@@ -38,7 +38,7 @@ func (s *stage) printSteps(p *cli.Page, steps []step) {
 		case waits:
 			outcome = p.Warn(st.Outcome)
 		}
-		rows[i] = []any{"   " + st.Who, st.Does, outcome, p.Dim(s.plain(st.told()))}
+		rows[i] = []any{"   " + st.Who, st.Does, outcome, p.Dim(s.plain(st.summary()))}
 	}
 	p.Table(rows)
 }
@@ -46,8 +46,8 @@ func (s *stage) printSteps(p *cli.Page, steps []step) {
 // said takes the code and the message out of what the bank says of a refusal.
 var said = value.Form(`the server answers (\d+ \w+): ([^.:;[]*)`)
 
-// told is what came of a step, in a line.
-func (s *step) told() string {
+// summary is what came of a step, in a line.
+func (s *step) summary() string {
 	if m := said().FindStringSubmatch(s.Words); m != nil {
 		return m[1] + ": " + strings.TrimSpace(m[2])
 	}

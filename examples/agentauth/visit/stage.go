@@ -165,7 +165,7 @@ func (s *stage) close() (err error) {
 	return err
 }
 
-func (s *stage) unexpected(format string, args ...any) {
+func (s *stage) surprise(format string, args ...any) {
 	s.Unexpected = append(s.Unexpected, s.plain(fmt.Sprintf(format, args...)))
 }
 
@@ -187,7 +187,7 @@ func (s *stage) play(ctx context.Context) error {
 				return fmt.Errorf("%s %s: %w", st.Who, st.Does, err)
 			}
 			if st.Outcome != st.want || !strings.Contains(st.Words, st.says) {
-				s.unexpected("%s %s: %s %s, want %s %s", st.Who, st.Does, st.Outcome, st.Words, st.want, st.says)
+				s.surprise("%s %s: %s %s, want %s %s", st.Who, st.Does, st.Outcome, st.Words, st.want, st.says)
 			}
 		}
 	}
@@ -206,7 +206,7 @@ func (s *stage) takes(ctx context.Context, st *step) error {
 		if err != nil {
 			return err
 		}
-		if ev, ok := ev.(runtime.ToolFinished); ok {
+		if ev, ok := ev.(runtime.ToolEnd); ok {
 			s.note(st, ev)
 		}
 	}
@@ -217,7 +217,7 @@ func (s *stage) takes(ctx context.Context, st *step) error {
 }
 
 // note notes what came of a call.
-func (s *stage) note(st *step, ev runtime.ToolFinished) {
+func (s *stage) note(st *step, ev runtime.ToolEnd) {
 	switch ev.Outcome {
 	case runtime.ToolOK:
 		st.Outcome, st.Result = done, json.RawMessage(ev.Result)
@@ -294,7 +294,7 @@ func (s *stage) audit(ctx context.Context) error {
 		return err
 	}
 	if s.Balance = left.Value; s.Balance != 1000-80-400 {
-		s.unexpected("the account has %d, want 520", s.Balance)
+		s.surprise("the account has %d, want 520", s.Balance)
 	}
 	s.Verified = true
 	for i, v := range []*venue.Venue{s.acme, s.bank} {
@@ -304,7 +304,7 @@ func (s *stage) audit(ctx context.Context) error {
 		found, err := v.Ledger().Verify(ctx, nil)
 		if s.Rows[i] = int(found.Rows); err != nil {
 			s.Verified = false
-			s.unexpected("the audit ledger: %v", err)
+			s.surprise("the audit ledger: %v", err)
 		}
 	}
 	return ctx.Err()

@@ -27,7 +27,7 @@ func (a *Agent) Capabilities(ctx context.Context, q Query) (*Page, error) {
 
 // Describe returns one capability with its schemas, and how its grant stands.
 func (a *Agent) Describe(ctx context.Context, name string) (*Capability, error) {
-	return look[Capability](ctx, a.host.Server, a.token, "describe_capability", named(name))
+	return look[Capability](ctx, a.host.Server, a.token, "describe_capability", nameQuery(name))
 }
 
 // Request asks for more capabilities, which a person approves: see [Host.Await].

@@ -160,7 +160,7 @@ func (s *Server) Capabilities(ctx context.Context, q Query) (*Page, error) {
 
 // Describe returns one capability that anybody may see, with its schemas.
 func (s *Server) Describe(ctx context.Context, name string) (*Capability, error) {
-	return look[Capability](ctx, s, nobody, "describe_capability", named(name))
+	return look[Capability](ctx, s, nobody, "describe_capability", nameQuery(name))
 }
 
 // Introspect asks, as a service with a credential of its own, whose a token is.

@@ -17,40 +17,40 @@ const (
 	Claimed  = "claimed"
 )
 
-// Wanted is a capability that an agent asks for, with the bounds that it proposes itself.
-type Wanted struct {
+// Want is a capability that an agent asks for, with the bounds that it proposes itself.
+type Want struct {
 	Name        string         `json:"name" jsonschema:"name of the capability"`
 	Constraints map[string]any `json:"constraints,omitempty" jsonschema:"bounds of its arguments that you offer yourself: by field a value, or max, min, in, not_in. The less you ask for, the more likely you get it"`
 }
 
 // MarshalJSON writes the name alone where nothing is proposed, as older servers take it.
-func (w Wanted) MarshalJSON() ([]byte, error) {
+func (w Want) MarshalJSON() ([]byte, error) {
 	if len(w.Constraints) == 0 {
 		return json.Marshal(w.Name)
 	}
-	type plain Wanted
+	type plain Want
 	return json.Marshal(plain(w))
 }
 
 // Registration asks for an agent. Mode is delegated or autonomous; empty is the server's.
 type Registration struct {
-	Name           string   `json:"name"`
-	Capabilities   []Wanted `json:"capabilities,omitzero"` // nil is what the server gives by default, and an empty list is nothing
-	Mode           string   `json:"mode,omitempty"`
-	Reason         string   `json:"reason,omitempty"`
-	HostName       string   `json:"host_name,omitempty"`
-	Method         string   `json:"preferred_method,omitempty"`
-	LoginHint      string   `json:"login_hint,omitempty"`
-	BindingMessage string   `json:"binding_message,omitempty"`
+	Name           string `json:"name"`
+	Capabilities   []Want `json:"capabilities,omitzero"` // nil is what the server gives by default, and an empty list is nothing
+	Mode           string `json:"mode,omitempty"`
+	Reason         string `json:"reason,omitempty"`
+	HostName       string `json:"host_name,omitempty"`
+	Method         string `json:"preferred_method,omitempty"`
+	LoginHint      string `json:"login_hint,omitempty"`
+	BindingMessage string `json:"binding_message,omitempty"`
 }
 
 // Escalation asks for more capabilities.
 type Escalation struct {
-	Capabilities   []Wanted `json:"capabilities"`
-	Reason         string   `json:"reason,omitempty"`
-	Method         string   `json:"preferred_method,omitempty"`
-	LoginHint      string   `json:"login_hint,omitempty"`
-	BindingMessage string   `json:"binding_message,omitempty"`
+	Capabilities   []Want `json:"capabilities"`
+	Reason         string `json:"reason,omitempty"`
+	Method         string `json:"preferred_method,omitempty"`
+	LoginHint      string `json:"login_hint,omitempty"`
+	BindingMessage string `json:"binding_message,omitempty"`
 }
 
 // Grant is what became of a capability that was asked for.
@@ -146,4 +146,4 @@ func (q Query) values() url.Values {
 	return values
 }
 
-func named(name string) url.Values { return url.Values{"name": {name}} }
+func nameQuery(name string) url.Values { return url.Values{"name": {name}} }

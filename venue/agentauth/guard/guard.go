@@ -34,7 +34,7 @@ type Guard struct {
 	opts                Options
 	client              http.Client
 	turns               chan struct{} // one is taken by each introspection
-	seen                seen
+	seen                replayGuard
 }
 
 // Call is an execute that a person has granted.
@@ -115,7 +115,7 @@ func (g *Guard) before(admit func(http.ResponseWriter, *http.Request) (*Call, er
 
 // admit decides an execute. The body is read once somebody is known who sent it.
 func (g *Guard) admit(w http.ResponseWriter, r *http.Request) (*Call, error) {
-	call, grants, err := g.vouched(r, http.MethodPost, true)
+	call, grants, err := g.vouch(r, http.MethodPost, true)
 	if err != nil {
 		return nil, err
 	}
@@ -131,12 +131,12 @@ func (g *Guard) admit(w http.ResponseWriter, r *http.Request) (*Call, error) {
 		return nil, invalid("the body is no JSON object with capability and arguments")
 	}
 	if in.Capability != call.Capability {
-		return nil, notGranted("the JWT is for %.64q alone", call.Capability)
+		return nil, noGrant("the JWT is for %.64q alone", call.Capability)
 	}
 	if in.Arguments = bytes.TrimSpace(in.Arguments); len(in.Arguments) == 0 || string(in.Arguments) == "null" {
 		in.Arguments = json.RawMessage("{}")
 	}
-	fits, err := fitting(grants, in.Arguments)
+	fits, err := fit(grants, in.Arguments)
 	if err != nil {
 		return nil, err
 	}
@@ -146,7 +146,7 @@ func (g *Guard) admit(w http.ResponseWriter, r *http.Request) (*Call, error) {
 
 // poll decides whether a status may be asked for.
 func (g *Guard) poll(_ http.ResponseWriter, r *http.Request) (*Call, error) {
-	call, grants, err := g.vouched(r, http.MethodGet, false)
+	call, grants, err := g.vouch(r, http.MethodGet, false)
 	if err != nil {
 		return nil, err
 	}
@@ -154,9 +154,9 @@ func (g *Guard) poll(_ http.ResponseWriter, r *http.Request) (*Call, error) {
 	return call, nil
 }
 
-// vouched is who sends a request, as the venue says now, and the grants of the capability that
+// vouch returns who sends a request, as the venue says now, and the grants of the capability that
 // its JWT names: one or more. The JWT is used up.
-func (g *Guard) vouched(r *http.Request, method string, executes bool) (*Call, []Grant, error) {
+func (g *Guard) vouch(r *http.Request, method string, executes bool) (*Call, []Grant, error) {
 	if r.Method != method {
 		return nil, nil, &refusal{status: http.StatusMethodNotAllowed, Code: "method_not_allowed", Message: "this is for " + method, allow: method}
 	}
@@ -175,7 +175,7 @@ func (g *Guard) vouched(r *http.Request, method string, executes bool) (*Call, [
 		}
 	}
 	if len(grants) == 0 {
-		return nil, nil, notGranted("%.64q was not granted to the agent for this service", t.capability)
+		return nil, nil, noGrant("%.64q was not granted to the agent for this service", t.capability)
 	}
 	if err := g.seen.use(said.Agent, t.id, executes, time.Now()); err != nil {
 		return nil, nil, err
@@ -194,7 +194,7 @@ type refusal struct {
 
 func (e *refusal) Error() string { return e.Message }
 
-func notGranted(format string, args ...any) error {
+func noGrant(format string, args ...any) error {
 	return &refusal{status: http.StatusForbidden, Code: "capability_not_granted", Message: fmt.Sprintf(format, args...)}
 }
 
@@ -202,7 +202,7 @@ func invalid(message string) error {
 	return &refusal{status: http.StatusBadRequest, Code: "invalid_request", Message: message}
 }
 
-func unproven(code, message string) error {
+func noProof(code, message string) error {
 	return &refusal{status: http.StatusUnauthorized, Code: code, Message: message}
 }
 

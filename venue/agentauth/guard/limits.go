@@ -20,17 +20,17 @@ type violation struct {
 	Actual     any    `json:"actual,omitempty"`
 }
 
-// fitting is the first of several grants within whose constraints the arguments are. What the
+// fit returns the first of several grants within whose constraints the arguments are. What the
 // constraints say is read as the venue reads them, as limits of a capability; those that
 // cannot be read let nothing through.
-func fitting(grants []Grant, arguments []byte) (*Grant, error) {
+func fit(grants []Grant, arguments []byte) (*Grant, error) {
 	args, err := value.Object(arguments, value.MaxDepth)
 	if err != nil {
 		return nil, invalid("arguments is no JSON object: " + err.Error())
 	}
 	var first []violation
 	for i := range grants {
-		list, err := violated(grants[i].Constraints, args)
+		list, err := violations(grants[i].Constraints, args)
 		if err != nil {
 			return nil, err
 		}
@@ -44,9 +44,9 @@ func fitting(grants []Grant, arguments []byte) (*Grant, error) {
 	return nil, &refusal{status: http.StatusForbidden, Code: "constraint_violated", Message: "the arguments do not keep to the constraints of the grant", Violations: first}
 }
 
-// violated lists what arguments do not keep to, by the names of the fields. A name in another
+// violations lists what arguments do not keep to, by the names of the fields. A name in another
 // case is refused: encoding/json would take the one for the other.
-func violated(constraints []byte, args map[string]any) (list []violation, err error) {
+func violations(constraints []byte, args map[string]any) (list []violation, err error) {
 	if len(constraints) == 0 || string(constraints) == "null" {
 		return nil, nil
 	}

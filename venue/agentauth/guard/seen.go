@@ -12,24 +12,24 @@ const (
 	maxSeen   = 200_000 // JWTs of all
 )
 
-// seen remembers the JWTs that were let through, so that none executes twice. Only those stand
+// replayGuard remembers the JWTs that were let through, so that none executes twice. Only those stand
 // in it that the venue vouches for.
-type seen struct {
+type replayGuard struct {
 	mu    sync.Mutex
 	at    map[entry]bool // whether it has executed
 	of    map[string]int // how many there are, by agent
-	order []dated        // the oldest first
+	order []useTime      // the oldest first
 }
 
 type entry struct{ agent, id string }
 
-type dated struct {
+type useTime struct {
 	entry
 	at time.Time
 }
 
 // use lets a JWT through that was not seen before, or has executed and now asks for a status.
-func (s *seen) use(agent, id string, executes bool, now time.Time) error {
+func (s *replayGuard) use(agent, id string, executes bool, now time.Time) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.forget(now)
@@ -37,7 +37,7 @@ func (s *seen) use(agent, id string, executes bool, now time.Time) error {
 	if executed, again := s.at[e]; again && executed && !executes {
 		return nil
 	} else if again {
-		return unproven("jti_replay", "the jti was seen before: sign a new JWT for each request")
+		return noProof("jti_replay", "the jti was seen before: sign a new JWT for each request")
 	}
 	if s.of[agent] >= maxSeenOf || len(s.at) >= maxSeen {
 		return &refusal{status: http.StatusTooManyRequests, Code: "rate_limited", Message: "too much at once: try again in a moment"}
@@ -47,11 +47,11 @@ func (s *seen) use(agent, id string, executes bool, now time.Time) error {
 	}
 	s.at[e] = executes
 	s.of[agent]++
-	s.order = append(s.order, dated{e, now})
+	s.order = append(s.order, useTime{e, now})
 	return nil
 }
 
-func (s *seen) forget(now time.Time) {
+func (s *replayGuard) forget(now time.Time) {
 	n := 0
 	for n < len(s.order) && now.Sub(s.order[n].at) > seenLife {
 		e := s.order[n].entry

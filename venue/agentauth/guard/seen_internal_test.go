@@ -9,7 +9,7 @@ import (
 
 // What is remembered is bounded, and forgotten once no venue vouches for it any more.
 func TestSeenIsBounded(t *testing.T) {
-	var s seen
+	var s replayGuard
 	now := time.Now()
 	for i := range maxSeenOf {
 		if err := s.use("a", strconv.Itoa(i), true, now); err != nil {

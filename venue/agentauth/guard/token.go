@@ -29,20 +29,20 @@ type token struct {
 func (g *Guard) token(r *http.Request) (*token, error) {
 	sent := r.Header.Values("Authorization")
 	if len(sent) != 1 {
-		return nil, unproven("unauthorized", "send the JWT of an agent, Authorization: Bearer; the discovery document of the venue says how to get one")
+		return nil, noProof("unauthorized", "send the JWT of an agent, Authorization: Bearer; the discovery document of the venue says how to get one")
 	}
 	scheme, text, _ := strings.Cut(sent[0], " ")
 	if text = strings.TrimSpace(text); !strings.EqualFold(scheme, "Bearer") || text == "" {
-		return nil, unproven("unauthorized", "send the JWT of an agent, Authorization: Bearer")
+		return nil, noProof("unauthorized", "send the JWT of an agent, Authorization: Bearer")
 	}
 	parts := strings.Split(text, ".")
 	if len(text) > maxToken || len(parts) != 3 {
-		return nil, unproven("invalid_jwt", "the bearer token is no JWT of an agent")
+		return nil, noProof("invalid_jwt", "the bearer token is no JWT of an agent")
 	}
 	var claims map[string]json.RawMessage // names are told apart by case
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(parts[1])
 	if err != nil || json.Unmarshal(raw, &claims) != nil {
-		return nil, unproven("invalid_jwt", "the claims of the JWT are not read")
+		return nil, noProof("invalid_jwt", "the claims of the JWT are not read")
 	}
 	var aud, capabilities []string
 	var id string
@@ -52,16 +52,16 @@ func (g *Guard) token(r *http.Request) (*token, error) {
 		_ = json.Unmarshal(claims["aud"], &aud[0]) // what is none is not the URL
 	}
 	if len(aud) != 1 || aud[0] != g.self {
-		return nil, unproven("invalid_jwt", "aud of the JWT is another: it is the URL of this service, and no other beside it")
+		return nil, noProof("invalid_jwt", "aud of the JWT is another: it is the URL of this service, and no other beside it")
 	}
 	if json.Unmarshal(claims["jti"], &id) != nil || id == "" || len(id) > maxID {
-		return nil, unproven("invalid_jwt", fmt.Sprintf("the JWT has no jti of 1 to %d bytes", maxID))
+		return nil, noProof("invalid_jwt", fmt.Sprintf("the JWT has no jti of 1 to %d bytes", maxID))
 	}
 	if json.Unmarshal(claims["iat"], &begins) != nil || json.Unmarshal(claims["exp"], &ends) != nil || ends-begins > maxLife {
-		return nil, unproven("invalid_jwt", fmt.Sprintf("the JWT has no iat and exp that are at most %d s apart", maxLife))
+		return nil, noProof("invalid_jwt", fmt.Sprintf("the JWT has no iat and exp that are at most %d s apart", maxLife))
 	}
 	if json.Unmarshal(claims["capabilities"], &capabilities) != nil || len(capabilities) != 1 || capabilities[0] == "" {
-		return nil, unproven("invalid_jwt", "the capabilities claim of the JWT names not exactly one: the one that it is for")
+		return nil, noProof("invalid_jwt", "the capabilities claim of the JWT names not exactly one: the one that it is for")
 	}
 	return &token{text, id, capabilities[0]}, nil
 }
@@ -121,7 +121,7 @@ func (g *Guard) introspect(ctx context.Context, text string) (*introspection, er
 		return nil, fmt.Errorf("read what the venue says: %w", err)
 	}
 	if !out.Active || out.Agent == "" {
-		return nil, unproven("invalid_jwt", "the venue does not vouch for the JWT: it is none of an agent that is active, or has expired")
+		return nil, noProof("invalid_jwt", "the venue does not vouch for the JWT: it is none of an agent that is active, or has expired")
 	}
 	return &out, nil
 }

@@ -43,7 +43,7 @@ const (
 	pointer = "usher.sock.at" // a file that has the socket's path, where it cannot lie in the folder
 )
 
-// encode is a message as it is sent: its length, and itself as JSON.
+// encode returns a message as it is sent: its length, and itself as JSON.
 func encode(message any) ([]byte, error) {
 	raw, err := json.Marshal(message)
 	if err != nil {
@@ -83,7 +83,7 @@ func Listen(dir string) (*Listener, error) {
 func (l *Listener) listen(dir string) error {
 	path, at := filepath.Join(dir, name), filepath.Join(dir, pointer)
 	old := []string{path, at}
-	if elsewhere, err := pointed(at); err == nil {
+	if elsewhere, err := followPointer(at); err == nil {
 		old = append(old, elsewhere, filepath.Dir(elsewhere))
 	}
 	if err := remove(old); err != nil {
@@ -110,8 +110,8 @@ func (l *Listener) listen(dir string) error {
 	return os.Chmod(path, 0o600)
 }
 
-// pointed is the path of a socket that lies in a private folder elsewhere.
-func pointed(at string) (path string, err error) {
+// followPointer returns the path of a socket that lies in a private folder elsewhere.
+func followPointer(at string) (path string, err error) {
 	raw, err := os.ReadFile(at)
 	if err != nil {
 		return "", err
@@ -169,7 +169,7 @@ func Dial(dir string) (*Conn, error) {
 	if rightsSize == 0 {
 		return nil, ErrNone
 	}
-	path, err := pointed(filepath.Join(dir, pointer))
+	path, err := followPointer(filepath.Join(dir, pointer))
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		path = filepath.Join(dir, name)
 	} else if err != nil {
@@ -268,7 +268,7 @@ func (c *Conn) Receive(message any) (files []*os.File, err error) {
 	for got := 0; got < len(head); {
 		n, m, _, _, err := c.net.ReadMsgUnix(head[got:], rights)
 		if m > 0 {
-			more, err := received(rights[:m])
+			more, err := filesOf(rights[:m])
 			if files = append(files, more...); err != nil {
 				return files, err
 			}

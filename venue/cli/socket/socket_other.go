@@ -16,4 +16,4 @@ func peer(*net.UnixConn) (user uint32, pid int, err error) { return 0, 0, ErrUns
 
 func rights([]*os.File) []byte { return nil }
 
-func received([]byte) ([]*os.File, error) { return nil, ErrUnsupported }
+func filesOf([]byte) ([]*os.File, error) { return nil, ErrUnsupported }

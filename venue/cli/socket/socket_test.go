@@ -171,7 +171,7 @@ func TestWhereTheSocketLies(t *testing.T) {
 				t.Errorf("the socket in the folder: %v", err)
 			}
 			if !tt.beside {
-				where, err := pointed(filepath.Join(dir, pointer))
+				where, err := followPointer(filepath.Join(dir, pointer))
 				if err != nil {
 					t.Fatal(err)
 				}

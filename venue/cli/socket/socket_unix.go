@@ -56,8 +56,8 @@ func rights(files []*os.File) []byte {
 	return unix.UnixRights(fds...)
 }
 
-// received are the files that a control message carries.
-func received(raw []byte) (files []*os.File, err error) {
+// filesOf are the files that a control message carries.
+func filesOf(raw []byte) (files []*os.File, err error) {
 	list, err := unix.ParseSocketControlMessage(raw)
 	for i := range list {
 		fds, wrong := unix.ParseUnixRights(&list[i])

@@ -60,7 +60,7 @@ func Open(dir string, o *Options) (i *Index, err error) {
 		return nil, fmt.Errorf("index %s: %w", dir, err)
 	}
 	i = &Index{dir: dir, watch: newWatch(o), flushed: found.version, suspect: found.suspect}
-	if i.db, err = badger.OpenManaged(tuned(dir, i.watch)); err != nil {
+	if i.db, err = badger.OpenManaged(tune(dir, i.watch)); err != nil {
 		return nil, fmt.Errorf("index %s: %w", dir, err)
 	}
 	i.reads = reads{written: i.db.MaxVersion(), open: make(map[uint64]int)}
@@ -75,10 +75,10 @@ func Open(dir string, o *Options) (i *Index, err error) {
 // Version is that of the newest row that was written.
 func (i *Index) Version() uint64 { return i.reads.last() }
 
-// Flushed is the version up to which all was in tables when the index was opened. What is newer
+// FlushVersion is the version up to which all was in tables when the index was opened. What is newer
 // came out of Badger's own logs, whose ends are lost without a word when they are damaged: write
 // it again.
-func (i *Index) Flushed() uint64 { return i.flushed }
+func (i *Index) FlushVersion() uint64 { return i.flushed }
 
 // IsSuspect reports whether the folder was left by a process that was killed, or had tables that its
 // list did not name. Rows may be missing, also such that are older than Flushed: the process may have
@@ -178,7 +178,7 @@ const (
 
 // Replay writes what was written before, each put and delete at its version, in whatever order.
 // After an error the index must not be used any more.
-func (i *Index) Replay(all iter.Seq2[store.Versioned, error]) (err error) {
+func (i *Index) Replay(all iter.Seq2[store.VersionRow, error]) (err error) {
 	defer contain(&err)
 	batch := i.db.NewManagedWriteBatch()
 	defer func() { batch.Cancel() }()

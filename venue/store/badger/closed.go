@@ -13,22 +13,22 @@ import (
 // ErrNotClosed says that an index cannot be looked at from outside.
 var ErrNotClosed = errors.New("the index was not closed")
 
-// Closed is an index that was closed, opened without writing to it. Somebody else may open it
+// RestIndex is an index that was closed, opened without writing to it. Somebody else may open it
 // meanwhile: what it shows stays as it was, and reads of what they remove fail.
-type Closed struct{ *Index }
+type RestIndex struct{ *Index }
 
 // endTime is how long the end of reading may take: a read that failed inside Badger may leave a lock
 // of its behind, and then what is mapped goes with the process.
 const endTime = time.Second
 
-// OpenClosed opens an index that was closed. Its tables are read before Badger opens it, as Badger
+// OpenRest opens an index that was closed. Its tables are read before Badger opens it, as Badger
 // ends the process at some that are damaged.
-func OpenClosed(dir string, o *Options) (c Closed, err error) {
+func OpenRest(dir string, o *Options) (c RestIndex, err error) {
 	defer contain(&err)
 	defer faulty()()
 	files, err := sizesOf(dir)
 	if err == nil {
-		err = asNoted(dir, files)
+		err = checkNote(dir, files)
 	}
 	if err != nil {
 		return c, err
@@ -43,7 +43,7 @@ func OpenClosed(dir string, o *Options) (c Closed, err error) {
 	}
 	i := &Index{dir: dir, watch: newWatch(o), flushed: version, stop: func() {}, collected: make(chan struct{})}
 	close(i.collected)
-	if i.db, err = badger.OpenManaged(tuned(dir, i.watch).WithReadOnly(true)); err != nil {
+	if i.db, err = badger.OpenManaged(tune(dir, i.watch).WithReadOnly(true)); err != nil {
 		return c, fmt.Errorf("index %s: %w", dir, err)
 	}
 	i.reads = reads{written: i.db.MaxVersion(), open: make(map[uint64]int)}
@@ -51,11 +51,11 @@ func OpenClosed(dir string, o *Options) (c Closed, err error) {
 	if _, err := os.Stat(filepath.Join(dir, NoteFile)); err != nil { // somebody has opened it
 		return c, errors.Join(ErrNotClosed, i.Abandon())
 	}
-	return Closed{i}, nil
+	return RestIndex{i}, nil
 }
 
 // Close ends the reading. What goes wrong then loses nothing, such as that the folder is gone.
-func (c Closed) Close() error {
+func (c RestIndex) Close() error {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -68,5 +68,5 @@ func (c Closed) Close() error {
 	return nil
 }
 
-// Abandon is [Closed.Close].
-func (c Closed) Abandon() error { return c.Close() }
+// Abandon is [RestIndex.Close].
+func (c RestIndex) Abandon() error { return c.Close() }

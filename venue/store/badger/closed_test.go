@@ -25,7 +25,7 @@ func TestClosedWhoseFilesGo(t *testing.T) {
 			if err := i.Close(); err != nil {
 				t.Fatal(err)
 			}
-			c, err := OpenClosed(dir, &Options{})
+			c, err := OpenRest(dir, &Options{})
 			if err != nil {
 				t.Fatal(err)
 			}

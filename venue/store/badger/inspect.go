@@ -57,7 +57,7 @@ func inspect(dir string) (found findings, err error) {
 	if err != nil {
 		return found, err
 	}
-	err = asNoted(dir, files)
+	err = checkNote(dir, files)
 	closed := err == nil
 	if closed {
 		err = os.Remove(filepath.Join(dir, NoteFile))
@@ -104,8 +104,8 @@ func list(dir string) (m badger.Manifest, err error) {
 	return m, err
 }
 
-// asNoted holds the files with rows against the note of whoever closed the folder last, if it was closed.
-func asNoted(dir string, files map[string]int64) error {
+// checkNote holds the files with rows against the note of whoever closed the folder last, if it was closed.
+func checkNote(dir string, files map[string]int64) error {
 	raw, err := os.ReadFile(filepath.Join(dir, NoteFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return ErrNotClosed
@@ -118,12 +118,12 @@ func asNoted(dir string, files map[string]int64) error {
 		return fmt.Errorf("the list of files in %s is damaged: %w", NoteFile, err)
 	}
 	if is := withRows(files); !maps.Equal(was, is) {
-		return fmt.Errorf("the files are not those that were there when the index was closed: %s", differing(was, is))
+		return fmt.Errorf("the files are not those that were there when the index was closed: %s", difference(was, is))
 	}
 	return nil
 }
 
-func differing(was, is map[string]int64) string {
+func difference(was, is map[string]int64) string {
 	names := slices.Sorted(maps.Keys(was))
 	for _, name := range append(names, slices.Sorted(maps.Keys(is))...) {
 		if was[name] != is[name] {

@@ -15,7 +15,7 @@ import (
 // so many bytes of such pages. They come back from the disk when they are read again. The advice loses
 // nothing whatever it meets: a table that was closed since may be memory of the program by now.
 func letGo(dir string, beyond int) error {
-	if touched() <= beyond {
+	if residentBytes() <= beyond {
 		return nil
 	}
 	dir, err := filepath.Abs(dir)
@@ -46,8 +46,8 @@ func letGo(dir string, beyond int) error {
 	return nil
 }
 
-// touched is how many bytes of mapped files are in the process's memory; 0 where that cannot be known.
-func touched() int {
+// residentBytes is how many bytes of mapped files are in the process's memory; 0 where that cannot be known.
+func residentBytes() int {
 	raw, err := os.ReadFile("/proc/self/statm")
 	if err != nil {
 		return 0

@@ -12,13 +12,13 @@ import (
 	"github.com/dgraph-io/badger/v4/options"
 )
 
-// tuned is Badger for a program that is mostly something else, over a journal. An idle index takes
+// tune returns Badger for a program that is mostly something else, over a journal. An idle index takes
 // about 10 MB of memory, one with some ten thousand small keys about 30. Badger keeps eight of the
 // buffers that tables are built in, each of the size that the largest of them ever needed:
 // compression, tables that grow with the level, and large values in them would make that hundreds of
 // MB. Smaller memtables and fewer tables on level 0 are compacted more often: with half of each, 64
 // sessions that write at once need a fifth more of the processor.
-func tuned(dir string, w *watch) badger.Options {
+func tune(dir string, w *watch) badger.Options {
 	o := badger.DefaultOptions(dir)
 	o.TableSizeMultiplier = 1
 	return o.

@@ -105,7 +105,7 @@ func (w *watch) Debugf(format string, args ...any) {
 		}
 	case lineDone:
 		id, _ := args[0].(int)
-		if lost := w.missing(id); lost > 0 {
+		if lost := w.countAbsent(id); lost > 0 {
 			w.doubt(fmt.Errorf("a compaction lost %d of the tables that it made", lost))
 		}
 		w.end(id)
@@ -198,8 +198,8 @@ func (w *watch) tables() map[uint64]bool {
 	return is
 }
 
-// missing counts the tables that a compactor has told of and that are not there.
-func (w *watch) missing(compactor int) (lost int) {
+// countAbsent counts the tables that a compactor has told of and that are not there.
+func (w *watch) countAbsent(compactor int) (lost int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	c := w.compactions[compactor]

@@ -60,7 +60,7 @@ func TestReadAside(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, disk := r.index.(badger.Closed); disk != c.disk {
+			if _, disk := r.index.(badger.RestIndex); disk != c.disk {
 				t.Errorf("the rows are read from %T", r.index)
 			}
 			if diff := cmp.Diff(want, rowsOf(t, r)); diff != "" {
@@ -101,7 +101,7 @@ func TestReadAsideWhileOthersWrite(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer shut(t, late)
-	if _, disk := late.index.(badger.Closed); disk {
+	if _, disk := late.index.(badger.RestIndex); disk {
 		t.Error("an index that somebody writes to is read from outside")
 	}
 	if diff := cmp.Diff(rowsOf(t, j), rowsOf(t, late)); diff != "" {

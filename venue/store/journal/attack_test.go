@@ -30,19 +30,19 @@ func TestKilledWhileMadeAnew(t *testing.T) {
 		}
 		put(t, j, rows)
 	}
-	want, kept := rowsOf(t, j), []store.Versioned(nil)
+	want, kept := rowsOf(t, j), []store.VersionRow(nil)
 	for row, err := range store.Rows(t.Context(), j, "3", "") {
 		if err != nil {
 			t.Fatal(err)
 		}
-		kept = append(kept, store.Versioned{Op: store.Op{Kind: store.OpPut, Key: row.Key, Value: row.Value}, Version: row.Rev})
+		kept = append(kept, store.VersionRow{Op: store.Op{Kind: store.OpPut, Key: row.Key, Value: row.Value}, Version: row.Rev})
 	}
 	shut(t, j)
 	part, err := badger.Open(filepath.Join(dir, indexDir, "2"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = part.Replay(func(yield func(store.Versioned, error) bool) {
+	err = part.Replay(func(yield func(store.VersionRow, error) bool) {
 		for i := range kept {
 			if !yield(kept[len(kept)-1-i], nil) {
 				return

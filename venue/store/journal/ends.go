@@ -51,8 +51,8 @@ func note(dir string, position uint64, salt uint32) error {
 // errNote says what to do about a note that is damaged.
 var errNote = errors.New("remove it, and the journal is read as it is")
 
-// noted reads what was written down; zero where nothing was.
-func noted(dir string) (was ends, err error) {
+// readEnds reads what was written down; zero where nothing was.
+func readEnds(dir string) (was ends, err error) {
 	path := filepath.Join(dir, endsFile)
 	raw, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -79,17 +79,17 @@ func complete(dir string, all []segment, kept []snapshot, was ends) error {
 	}
 	folder := filepath.Join(dir, journalDir)
 	if len(all) == 0 {
-		return damaged(folder, 0, errors.New("all segments are missing"))
+		return damageIn(folder, 0, errors.New("all segments are missing"))
 	}
 	if all[0].first > back+1 {
-		return damaged(missingBefore(dir, all[0]), 0, errors.New("the segment is missing"))
+		return damageIn(gapBefore(dir, all[0]), 0, errors.New("the segment is missing"))
 	}
 	if last := all[len(all)-1]; was.Last > segmentName(last) {
-		return damaged(filepath.Join(folder, was.Last+segmentExt), 0, errors.New("the segment is missing"))
+		return damageIn(filepath.Join(folder, was.Last+segmentExt), 0, errors.New("the segment is missing"))
 	}
 	for _, name := range slices.Sorted(maps.Keys(was.Segments)) {
 		if name > segmentName(all[0]) && !slices.ContainsFunc(all, func(s segment) bool { return segmentName(s) == name }) {
-			return damaged(filepath.Join(folder, name+segmentExt), 0, errors.New("the segment is missing"))
+			return damageIn(filepath.Join(folder, name+segmentExt), 0, errors.New("the segment is missing"))
 		}
 	}
 	for _, s := range all {
@@ -102,9 +102,9 @@ func complete(dir string, all []segment, kept []snapshot, was ends) error {
 		}
 		switch want, full := was.Segments[segmentName(s)]; {
 		case info.Size() == 0: // a segment has its head before its name
-			return damaged(s.path, 0, errors.New("the segment is empty"))
+			return damageIn(s.path, 0, errors.New("the segment is empty"))
 		case full && info.Size() != want:
-			return damaged(s.path, min(info.Size(), want), fmt.Errorf("it has %d bytes in place of %d", info.Size(), want))
+			return damageIn(s.path, min(info.Size(), want), fmt.Errorf("it has %d bytes in place of %d", info.Size(), want))
 		}
 	}
 	return nil

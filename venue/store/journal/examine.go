@@ -68,7 +68,7 @@ func examineIndex(ctx context.Context, dir string, end tail) Part {
 		return part
 	}
 	var sum Sum
-	index, err := badger.OpenClosed(filepath.Join(dir, indexDir, strconv.Itoa(n)), &badger.Options{})
+	index, err := badger.OpenRest(filepath.Join(dir, indexDir, strconv.Itoa(n)), &badger.Options{})
 	if err == nil {
 		sum, err = sumOf(under(ctx, index))
 		_ = index.Close() // only read

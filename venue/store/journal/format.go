@@ -89,8 +89,8 @@ const (
 
 var errLocked = errors.New("the file is locked")
 
-// openLocked opens the file of the lock and locks it, or returns errLocked.
-func openLocked(path string) (*os.File, error) {
+// openLock opens the file of the lock and locks it, or returns errLocked.
+func openLock(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
@@ -104,14 +104,14 @@ func openLocked(path string) (*os.File, error) {
 // takeLock takes the folder, or names the process that has it.
 func takeLock(dir string) (*os.File, error) {
 	path := filepath.Join(dir, lockFile)
-	f, err := openLocked(path)
+	f, err := openLock(path)
 	for try := 0; errors.Is(err, errLocked); try++ {
 		by := holder(path)
 		if by != thisProcess || try == lockTries {
-			return nil, &HeldError{by}
+			return nil, &LockError{by}
 		}
 		time.Sleep(lockWait)
-		f, err = openLocked(path)
+		f, err = openLock(path)
 	}
 	if err != nil {
 		return nil, err
@@ -125,10 +125,10 @@ func takeLock(dir string) (*os.File, error) {
 	return f, nil
 }
 
-// HeldError says that another process has a folder open. Opening it for reading only is possible.
-type HeldError struct{ By string }
+// LockError says that another process has a folder open. Opening it for reading only is possible.
+type LockError struct{ By string }
 
-func (e *HeldError) Error() string {
+func (e *LockError) Error() string {
 	return e.By + " has it open; stop that one first, or use another folder"
 }
 

@@ -20,7 +20,7 @@ type hungIndex struct {
 
 var errDisk = errors.New("the disk fails")
 
-func (*hungIndex) Replay(iter.Seq2[store.Versioned, error]) error { return errDisk }
+func (*hungIndex) Replay(iter.Seq2[store.VersionRow, error]) error { return errDisk }
 
 func (h *hungIndex) Abandon() error {
 	<-h.let
@@ -82,7 +82,7 @@ func TestHangWhileAbandoned(t *testing.T) {
 				if again, err := Open(dir, nil); err == nil {
 					t.Error("the folder is free while an index may be written to")
 					shut(t, again)
-				} else if _, held := errors.AsType[*HeldError](err); !held {
+				} else if _, held := errors.AsType[*LockError](err); !held {
 					t.Errorf("Open() = %v, want that this process has it", err)
 				}
 				close(hung.let)

@@ -20,14 +20,14 @@ type Index interface {
 	store.View
 	Snapshot() store.EngineSnapshot
 	// Replay writes what was written before, in whatever order.
-	Replay(iter.Seq2[store.Versioned, error]) error
+	Replay(iter.Seq2[store.VersionRow, error]) error
 	// Write puts and deletes rows at a version, above all before, or again. After an error the index
 	// is used no more.
 	Write(version uint64, ops []store.Op) error
 	// Version is that of the newest row.
 	Version() uint64
-	// Flushed is the version up to which all was certain to be there when the index was opened.
-	Flushed() uint64
+	// FlushVersion is the version up to which all was certain to be there when the index was opened.
+	FlushVersion() uint64
 	// IsSuspect says that what is there should be checked.
 	IsSuspect() bool
 	Close() error
@@ -76,7 +76,7 @@ type Journal struct {
 	o       Options
 	lock    io.Closer // nil where it was opened for reading
 	log     *log      // nil where nothing can be written
-	queue   group.Queue[*pending]
+	queue   group.Queue[*draft]
 	writer  writer    // of whoever leads the queue
 	batches sync.Pool // of *pending
 	spare   spare

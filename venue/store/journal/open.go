@@ -142,7 +142,7 @@ func look(dir string) (p parts, err error) {
 	if p.snapshots, err = snapshots(dir); err != nil {
 		return p, err
 	}
-	if p.ends, err = noted(dir); err != nil {
+	if p.ends, err = readEnds(dir); err != nil {
 		return p, err
 	}
 	return p, complete(dir, p.segments, p.snapshots, p.ends)
@@ -215,7 +215,7 @@ func (p parts) growth() (since, size int64, err error) {
 func (j *Journal) tellGap() {
 	all, err := listSegments(j.dir)
 	if gap := lastGap(all); err == nil && gap > 0 {
-		j.tell("the segment %s is missing: nothing of today is lost, and moments before record %d cannot be restored", missingBefore(j.dir, all[gap]), all[gap].first)
+		j.tell("the segment %s is missing: nothing of today is lost, and moments before record %d cannot be restored", gapBefore(j.dir, all[gap]), all[gap].first)
 	}
 }
 
@@ -225,7 +225,7 @@ func (j *Journal) catchUp(all []segment) (end tail, behind bool, err error) {
 	flushed := end.position
 	start := len(all) - 1
 	if j.index != nil {
-		flushed = j.index.Flushed()
+		flushed = j.index.FlushVersion()
 	}
 	for start > 0 && (j.index == nil || all[start].first > flushed) && !(j.index == nil && start < len(all)-1) {
 		start--
@@ -234,7 +234,7 @@ func (j *Journal) catchUp(all []segment) (end tail, behind bool, err error) {
 		end, err = walk(all[start:], nothing)
 		return end, true, err
 	}
-	replay := func(yield func(store.Versioned, error) bool) {
+	replay := func(yield func(store.VersionRow, error) bool) {
 		end, err = walk(all[start:], func(r *record) error {
 			if r.position >= flushed && !yieldRecord(r, yield) {
 				return errEnough
@@ -266,7 +266,7 @@ func (j *Journal) reaches(p parts, end tail) error {
 	if known <= end.position {
 		return nil
 	}
-	return damaged(end.last.path, end.offset, fmt.Errorf("it ends with record %d, and %s reaches to record %d: it was cut, or a segment after it is missing", end.position, what, known))
+	return damageIn(end.last.path, end.offset, fmt.Errorf("it ends with record %d, and %s reaches to record %d: it was cut, or a segment after it is missing", end.position, what, known))
 }
 
 // openAside writes nothing: it reads the index where that was closed as it must be, and else builds
@@ -284,20 +284,20 @@ func (j *Journal) openAside() error {
 		return err
 	}
 	j.now, j.end = end.moment, end
-	if j.index = j.closedIndex(); j.index == nil {
+	if j.index = j.restIndex(); j.index == nil {
 		j.index, err = j.build(newMemory)
 	}
 	return err
 }
 
-// closedIndex is the index on disk as whoever closed it left it; nil where it is damaged, behind the
+// restIndex is the index on disk as whoever closed it left it; nil where it is damaged, behind the
 // journal, or cannot be read without writing. One that is to be written to is made anew anyway.
-func (j *Journal) closedIndex() Index {
+func (j *Journal) restIndex() Index {
 	n, err := newestIndex(j.dir)
 	if err != nil || n == 0 || !j.o.ReadOnly {
 		return nil
 	}
-	index, err := badger.OpenClosed(filepath.Join(j.dir, indexDir, strconv.Itoa(n)), &badger.Options{Logger: j.o.Logger, Doubt: j.doubtful})
+	index, err := badger.OpenRest(filepath.Join(j.dir, indexDir, strconv.Itoa(n)), &badger.Options{Logger: j.o.Logger, Doubt: j.doubtful})
 	if err != nil {
 		return nil
 	}

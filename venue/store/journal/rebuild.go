@@ -18,9 +18,9 @@ import (
 
 var errEnough = errors.New("enough")
 
-func yieldRecord(r *record, yield func(store.Versioned, error) bool) bool {
+func yieldRecord(r *record, yield func(store.VersionRow, error) bool) bool {
 	for _, op := range r.ops {
-		if !yield(store.Versioned{Op: op, Version: r.position}, nil) {
+		if !yield(store.VersionRow{Op: op, Version: r.position}, nil) {
 			return false
 		}
 	}
@@ -204,10 +204,10 @@ func (j *Journal) confirm(sum Sum, from snapshot, all []segment) error {
 // replay writes a snapshot and the records after it, up to now, to an index.
 func (j *Journal) replay(index Index, from snapshot, all []segment) error {
 	step := j.progress()
-	return index.Replay(func(yield func(store.Versioned, error) bool) {
+	return index.Replay(func(yield func(store.VersionRow, error) bool) {
 		if from.position > 0 {
 			for row, err := range from.rows() {
-				if !yield(store.Versioned{Op: store.Op{Kind: store.OpPut, Key: row.Key, Value: row.Value}, Version: row.Rev}, err) || err != nil {
+				if !yield(store.VersionRow{Op: store.Op{Kind: store.OpPut, Key: row.Key, Value: row.Value}, Version: row.Rev}, err) || err != nil {
 					return
 				}
 				step("snapshot", 1)
@@ -223,7 +223,7 @@ func (j *Journal) replay(index Index, from snapshot, all []segment) error {
 			step("journal", len(r.ops))
 			return nil
 		}); err != nil && !errors.Is(err, errEnough) {
-			yield(store.Versioned{}, err)
+			yield(store.VersionRow{}, err)
 		}
 	})
 }

@@ -36,7 +36,7 @@ func (r *recent) find(i Index, key string) (m mark, err error) {
 	case err != nil:
 		return m, err
 	case rev == 0:
-		return m, r.tops.missed(i, key)
+		return m, r.tops.noteMiss(i, key)
 	}
 	return mark{rev, hash(store.Row{Key: key, Value: value, Rev: rev})}, nil
 }
@@ -46,5 +46,5 @@ func (r *recent) note(key string, m mark) {
 		r.young, r.old = make(map[string]mark, maxRecent), r.young
 	}
 	r.young[key] = m
-	r.tops.wrote(key)
+	r.tops.noteWrite(key)
 }

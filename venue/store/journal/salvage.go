@@ -12,8 +12,8 @@ import (
 	"usher/venue/store/memory"
 )
 
-// Salvaged says what was saved of a damaged folder, and what was not.
-type Salvaged struct {
+// SalvageResult says what was saved of a damaged folder, and what was not.
+type SalvageResult struct {
 	From    uint64   `json:"from"`    // position of the snapshot that it begins with; 0: none
 	Records uint64   `json:"records"` // of the journal, that were read after it
 	Last    Place    `json:"last"`
@@ -26,7 +26,7 @@ type Salvaged struct {
 // journal in the folder out, which the caller closes. Where records are lost, later ones may have been
 // written by whoever had read those. Records that a cut took from the end are lost too, as far as the
 // note of where the journal ended tells. A folder of which nothing is sound is an error.
-func Salvage(ctx context.Context, dir, out string, o *Options) (s Salvaged, j *Journal, err error) {
+func Salvage(ctx context.Context, dir, out string, o *Options) (s SalvageResult, j *Journal, err error) {
 	rows := memory.OpenIndex()
 	kept, err := snapshots(dir)
 	if err != nil {
@@ -72,7 +72,7 @@ func Salvage(ctx context.Context, dir, out string, o *Options) (s Salvaged, j *J
 			}
 		}
 	}
-	if was, err := noted(dir); err == nil && was.Position > s.Last.Position {
+	if was, err := readEnds(dir); err == nil && was.Position > s.Last.Position {
 		s.lose(s.Last.Position+1, was.Position)
 	}
 	if s.Last.Position == 0 {
@@ -97,12 +97,12 @@ func saltOf(dir string, all []segment) (salt uint32, found bool) {
 			}
 		}
 	}
-	was, err := noted(dir)
+	was, err := readEnds(dir)
 	return was.Salt, err == nil && was.Last != ""
 }
 
 // take writes a record that is behind all before.
-func (s *Salvaged) take(r *record, rows *memory.Index) error {
+func (s *SalvageResult) take(r *record, rows *memory.Index) error {
 	if r.position <= s.Last.Position {
 		return nil
 	}
@@ -118,7 +118,7 @@ func (s *Salvaged) take(r *record, rows *memory.Index) error {
 }
 
 // lose lists the records from one position to another.
-func (s *Salvaged) lose(from, to uint64) {
+func (s *SalvageResult) lose(from, to uint64) {
 	lost := fmt.Sprintf("records %d to %d", from, to)
 	if from == to {
 		lost = fmt.Sprintf("record %d", from)

@@ -19,7 +19,7 @@ func (j *Journal) scrub(ctx context.Context, pause func(context.Context) error) 
 			return 0, err
 		}
 		v, at := j.view()
-		sum, err := sumOf(paced{v, func() error { return pause(ctx) }})
+		sum, err := sumOf(pacer{v, func() error { return pause(ctx) }})
 		v.End()
 		switch {
 		case errors.Is(err, errAnew):
@@ -36,13 +36,13 @@ func (j *Journal) scrub(ctx context.Context, pause func(context.Context) error) 
 	}
 }
 
-// paced is a view that waits before each page, and ends where waiting fails.
-type paced struct {
+// pacer is a view that waits before each page, and ends where waiting fails.
+type pacer struct {
 	store.View
 	wait func() error
 }
 
-func (p paced) Page(w store.Walk) ([]store.Row, string, error) {
+func (p pacer) Page(w store.Walk) ([]store.Row, string, error) {
 	if err := p.wait(); err != nil {
 		return nil, "", err
 	}
@@ -50,4 +50,4 @@ func (p paced) Page(w store.Walk) ([]store.Row, string, error) {
 }
 
 // under is a view that ends with a context.
-func under(ctx context.Context, v store.View) store.View { return paced{v, ctx.Err} }
+func under(ctx context.Context, v store.View) store.View { return pacer{v, ctx.Err} }

@@ -44,8 +44,8 @@ func lastGap(all []segment) int {
 	return 0
 }
 
-// missingBefore names the segment that is missing before one.
-func missingBefore(dir string, s segment) string {
+// gapBefore names the segment that is missing before one.
+func gapBefore(dir string, s segment) string {
 	return filepath.Join(dir, journalDir, fmt.Sprintf("%016x-*%s", s.seq-1, segmentExt))
 }
 
@@ -64,7 +64,7 @@ func listSegments(dir string) (all []segment, err error) {
 			}
 			s := segment{path: filepath.Join(dir, in.dir, e.Name())}
 			if _, err := fmt.Sscanf(name, "%016x-%016x", &s.seq, &s.first); err != nil || segmentName(s) != name {
-				return nil, damaged(s.path, 0, errors.New("its name is not that of a segment: move it out of the folder"))
+				return nil, damageIn(s.path, 0, errors.New("its name is not that of a segment: move it out of the folder"))
 			}
 			if !slices.ContainsFunc(all, func(other segment) bool { return other.seq == s.seq }) {
 				all = append(all, s)
@@ -90,7 +90,7 @@ func (e *DamageError) Error() string {
 
 func (e *DamageError) Unwrap() error { return e.Err }
 
-func damaged(file string, offset int64, err error) error { return &DamageError{file, offset, err} }
+func damageIn(file string, offset int64, err error) error { return &DamageError{file, offset, err} }
 
 // tail is where a walk through the journal ended.
 type tail struct {
@@ -109,7 +109,7 @@ func walk(all []segment, each func(*record) error) (end tail, err error) {
 	for i, s := range all {
 		img, err := s.read()
 		if err != nil {
-			return end, damaged(s.path, 0, err)
+			return end, damageIn(s.path, 0, err)
 		}
 		h, err := headOf(img.part(0, headRoom))
 		switch {
@@ -120,7 +120,7 @@ func walk(all []segment, each func(*record) error) (end tail, err error) {
 			err = errors.New("it does not continue the segment before it")
 		}
 		if err != nil {
-			return end, damaged(s.path, 0, err)
+			return end, damageIn(s.path, 0, err)
 		}
 		end.last, end.offset, end.chain, end.salt = s, headRoom, h.chain, h.salt
 		for {
@@ -140,7 +140,7 @@ func walk(all []segment, each func(*record) error) (end tail, err error) {
 				err = fmt.Errorf("it begins with record %d in place of %d", r.position, s.first)
 			}
 			if err != nil {
-				return end, damaged(s.path, end.offset, err)
+				return end, damageIn(s.path, end.offset, err)
 			}
 			end.position, end.time, end.sum = r.position, r.time, r.sum
 			if err := each(&r); err != nil {
@@ -167,9 +167,9 @@ func (t *tail) ends(img *image, why error, last bool) (torn bool, err error) {
 		if begun {
 			why = errors.New("a record is missing or cut")
 		}
-		return false, damaged(t.last.path, t.offset, why)
+		return false, damageIn(t.last.path, t.offset, why)
 	case !clean && img.size < segmentSize: // it is allocated before it is used, and a crash takes nothing of that
-		return false, damaged(t.last.path, t.offset, fmt.Errorf("it is cut in the middle of a record: it has %d bytes in place of %d", img.size, segmentSize))
+		return false, damageIn(t.last.path, t.offset, fmt.Errorf("it is cut in the middle of a record: it has %d bytes in place of %d", img.size, segmentSize))
 	}
 	return !clean, nil
 }

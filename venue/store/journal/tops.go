@@ -37,8 +37,8 @@ func (t *tops) isNew(i Index, key string) bool {
 	return k != nil && k.last != "" && key > k.last
 }
 
-// missed notes that the index has no such key, and looks now and then whether anything is above it.
-func (t *tops) missed(i Index, key string) error {
+// noteMiss notes that the index has no such key, and looks now and then whether anything is above it.
+func (t *tops) noteMiss(i Index, key string) error {
 	in := folderOf(key)
 	k := t.find(in)
 	if k == nil {
@@ -55,8 +55,8 @@ func (t *tops) missed(i Index, key string) error {
 	return err
 }
 
-// wrote notes that a key is there now.
-func (t *tops) wrote(key string) {
+// noteWrite notes that a key is there now.
+func (t *tops) noteWrite(key string) {
 	if k := t.find(folderOf(key)); k != nil && k.last != "" {
 		k.last = max(k.last, key)
 	}

@@ -17,7 +17,7 @@ type writer struct {
 }
 
 // write writes a group as one record, and then to the index.
-func (e engine) write(group []*pending) {
+func (e engine) write(group []*draft) {
 	defer e.writer.forget()
 	err := e.read(func(i Index) error { return e.check(i, group) })
 	if err == nil && len(e.writer.ops) > 0 {
@@ -36,7 +36,7 @@ func (e engine) write(group []*pending) {
 }
 
 // check finds out which batches of a group hold what they expect, and lays out what those write.
-func (e engine) check(i Index, group []*pending) error {
+func (e engine) check(i Index, group []*draft) error {
 	w := &e.writer
 	if w.rows == nil {
 		w.rows = make(map[string]mark)
@@ -114,9 +114,9 @@ func (w *writer) forget() {
 	}
 }
 
-// pending is a batch that waits to be written. As nobody else writes than whoever writes its group,
+// draft is a batch that waits to be written. As nobody else writes than whoever writes its group,
 // what is expected cannot move while it is checked.
-type pending struct {
+type draft struct {
 	group.Turn
 	batch []store.Op
 	moved string
@@ -124,9 +124,9 @@ type pending struct {
 
 // Apply has the batch written with those of others. It is on disk when it returns.
 func (e engine) Apply(batch []store.Op) (moved string, err error) {
-	p, ok := e.batches.Get().(*pending)
+	p, ok := e.batches.Get().(*draft)
 	if !ok {
-		p = new(pending)
+		p = new(draft)
 	}
 	p.batch, p.moved = batch, ""
 	err = e.queue.Join(p)
@@ -143,7 +143,7 @@ const (
 
 // take says how many of the batches that wait are written next: up to one that touches what another
 // of them writes.
-func (w *writer) take(waiting []*pending) (n int) {
+func (w *writer) take(waiting []*draft) (n int) {
 	if w.keys == nil {
 		w.keys = make(map[string]bool)
 	}

@@ -26,7 +26,7 @@ func (i *Index) Write(version uint64, ops []store.Op) error {
 }
 
 // Replay writes what was written before.
-func (i *Index) Replay(all iter.Seq2[store.Versioned, error]) error {
+func (i *Index) Replay(all iter.Seq2[store.VersionRow, error]) error {
 	for op, err := range all {
 		if err != nil {
 			return err
@@ -46,8 +46,8 @@ func (i *Index) Version() uint64 {
 	return i.rev
 }
 
-// Flushed is zero: nothing was there before.
-func (i *Index) Flushed() uint64 { return 0 }
+// FlushVersion is zero: nothing was there before.
+func (i *Index) FlushVersion() uint64 { return 0 }
 
 // IsSuspect is false.
 func (i *Index) IsSuspect() bool { return false }

@@ -31,9 +31,9 @@ type engine struct {
 var _ store.Engine = (*engine)(nil)
 
 // rows is the ordered map. Values in it are never written to.
-type rows struct{ btree.Map[string, held] }
+type rows struct{ btree.Map[string, entry] }
 
-type held struct {
+type entry struct {
 	value []byte
 	rev   uint64
 }
@@ -67,7 +67,7 @@ func (e *engine) Apply(batch []store.Op) (moved string, err error) {
 		if !fresh.has(i) {
 			continue
 		}
-		if old, was := e.rows.Set(op.Key, held{op.Value, e.rev + 1}); was {
+		if old, was := e.rows.Set(op.Key, entry{op.Value, e.rev + 1}); was {
 			e.rows.Set(op.Key, old)
 			e.undo(batch[:i], fresh)
 			return op.Key, nil
@@ -111,7 +111,7 @@ func (p *places) add(batch []store.Op, key string) bool {
 func (e *engine) set(op store.Op, rev uint64) {
 	switch op.Kind {
 	case store.OpPut:
-		e.rows.Set(op.Key, held{op.Value, rev})
+		e.rows.Set(op.Key, entry{op.Value, rev})
 	case store.OpDelete:
 		e.rows.Delete(op.Key)
 	}
@@ -184,7 +184,7 @@ func (r *rows) get(key string) ([]byte, uint64, error) {
 
 func (r *rows) page(w store.Walk) (page []store.Row, next string, err error) {
 	size := 0
-	visit := func(key string, row held) bool {
+	visit := func(key string, row entry) bool {
 		if !strings.HasPrefix(key, w.Prefix) {
 			return false
 		}
@@ -209,7 +209,7 @@ func (r *rows) page(w store.Walk) (page []store.Row, next string, err error) {
 }
 
 // descend goes down from where the walk begins.
-func (r *rows) descend(w store.Walk, visit func(string, held) bool) {
+func (r *rows) descend(w store.Walk, visit func(string, entry) bool) {
 	end, from := store.After(w.Prefix), w.From
 	switch {
 	case from != "" && (end == "" || from < end):
@@ -217,6 +217,6 @@ func (r *rows) descend(w store.Walk, visit func(string, held) bool) {
 	case end == "":
 		r.Reverse(visit)
 	default:
-		r.Descend(end, func(key string, row held) bool { return key == end || visit(key, row) })
+		r.Descend(end, func(key string, row entry) bool { return key == end || visit(key, row) })
 	}
 }
