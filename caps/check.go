@@ -56,11 +56,11 @@ func (s Set) Covers(t Set) bool {
 	})
 }
 
-// Lacks returns the capabilities of t that s cannot hand on, in t's order: none of
+// Gaps returns the capabilities of t that s cannot hand on, in t's order: none of
 // s covers them on their terms, or s denies them as a whole and for good. Whatever
 // else s denies goes with what it hands on, see [Set.WithDenials]. For an unrestricted t and a restricted s that is {"", "*"}, the widest there is
 // to write.
-func (s Set) Lacks(t Set) []Capability {
+func (s Set) Gaps(t Set) []Capability {
 	switch {
 	case s.IsUnrestricted():
 		return nil

@@ -29,7 +29,7 @@
 //     root. It stands unless one of its limits surely does not hold, until its end.
 //   - Sets meet by conjunction: limits add up, the earlier end counts, either asks, and
 //     each denial stays. A set hands on what is on at least its own terms
-//     ([Set.Lacks]), with its denials ([Set.WithDenials]).
+//     ([Set.Gaps]), with its denials ([Set.WithDenials]).
 //   - Values are compared as JSON values: what names a place belongs into with, not into
 //     a limit on a path.
 //

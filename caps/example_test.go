@@ -46,7 +46,7 @@ func ExampleSet_Intersect() {
 	parent := caps.Of(caps.MustCapability("w/", "crud/read"), caps.MustCapability("w/out/", "crud"))
 	child := caps.Of(caps.MustCapability("w/in/", "crud"), caps.MustCapability("w/out/a", "crud/write"))
 	fmt.Println(parent.Intersect(child))
-	fmt.Println(parent.Lacks(child))
+	fmt.Println(parent.Gaps(child))
 	// Output:
 	// crud/read on w/in/, crud/write on w/out/a
 	// [crud on w/in/]

@@ -6,7 +6,7 @@ import (
 	"usher/caps"
 )
 
-func TestNeedHeld(t *testing.T) {
+func TestNeedHolding(t *testing.T) {
 	held := caps.Of(caps.MustCapability("w/a/", "crud"), caps.MustCapability("g/x", "agent/read"))
 	for _, tc := range []struct {
 		with, can string
@@ -24,7 +24,7 @@ func TestNeedHeld(t *testing.T) {
 		c := caps.MustCapability(tc.with, tc.can)
 		need := caps.NeedHolding(c)
 		if !need.HandsOn() || need.Err() != nil {
-			t.Errorf("NeedHeld(%v): HandsOn %v, Err %v", c, need.HandsOn(), need.Err())
+			t.Errorf("NeedHolding(%v): HandsOn %v, Err %v", c, need.HandsOn(), need.Err())
 		}
 		if got := held.Check(need).IsAllowed(); got != tc.want || got != held.Covers(caps.Of(c)) {
 			t.Errorf("%v hands on %v: %v, want %v as Covers says", held, c, got, tc.want)

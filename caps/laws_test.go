@@ -250,7 +250,7 @@ func TestCoversLaws(t *testing.T) {
 	})
 	law(t, "as the slow way", func(t *rapid.T) {
 		s, u := genSet().Draw(t, "s"), genSet().Draw(t, "u")
-		missing := s.Lacks(u)
+		missing := s.Gaps(u)
 		if (len(missing) == 0) != s.Covers(u) {
 			t.Fatalf("%v.Missing(%v) = %v, Covers = %v", s, u, missing, s.Covers(u))
 		}

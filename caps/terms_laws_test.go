@@ -255,7 +255,7 @@ func TestTermsLaws(t *testing.T) {
 		s, f := genTermSet().Draw(t, "s"), genFacts().Draw(t, "f")
 		u := genNearSet(s).Draw(t, "u")
 		r := genNear(s, u).Draw(t, "r")
-		if len(s.Lacks(u)) > 0 {
+		if len(s.Gaps(u)) > 0 {
 			return
 		}
 		grants := slices.DeleteFunc(slices.Clone(s.list()), Capability.Denies)

@@ -239,7 +239,7 @@ func TestHandingOnTerms(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if missing := parent.Lacks(child); (len(missing) == 0) != tc.want {
+		if missing := parent.Gaps(child); (len(missing) == 0) != tc.want {
 			t.Errorf("%v hands on %v: missing %v, want %v", parent, child, missing, tc.want)
 		}
 	}

@@ -34,13 +34,13 @@ const maxClientTools = 64 << 10
 func (s *Say) Check() error {
 	n, declared := jsonSize(s.Text), 0
 	if len(s.Tools)+len(s.Answers) > 0 {
-		n = jsonLen(s.Text)
+		n = exactSize(s.Text)
 	}
 	for i := range s.Answers {
-		n += jsonLen(s.Answers[i].Text) + jsonLen(s.Answers[i].CallID) + 64 // of punctuation
+		n += exactSize(s.Answers[i].Text) + exactSize(s.Answers[i].CallID) + 64 // of punctuation
 	}
 	for i := range s.Tools {
-		declared += jsonLen(s.Tools[i].Name) + jsonLen(s.Tools[i].Description) + len(s.Tools[i].Input) + 64
+		declared += exactSize(s.Tools[i].Name) + exactSize(s.Tools[i].Description) + len(s.Tools[i].Input) + 64
 	}
 	if declared > maxClientTools {
 		return fault.New(fault.TooLarge, fmt.Sprintf("the tools of whoever talks take %d bytes, at most %d: offer fewer, or say less of them", declared, maxClientTools))
@@ -51,8 +51,8 @@ func (s *Say) Check() error {
 	return nil
 }
 
-// jsonLen is how many bytes a text takes as JSON, or its own length where that is too many.
-func jsonLen(text string) int {
+// exactSize is how many bytes a text takes as JSON, or its own length where that is too many.
+func exactSize(text string) int {
 	if len(text) > MaxSaid {
 		return len(text)
 	}

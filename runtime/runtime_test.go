@@ -594,7 +594,7 @@ func TestModelFailureEndsTheTurn(t *testing.T) {
 		t.Errorf("turn = %v", err)
 	}
 	if done, ok := events[len(events)-1].(runtime.TurnEnd); !ok || done.Error == "" {
-		t.Errorf("last event = %#v, want TurnFinished with the error", events[len(events)-1])
+		t.Errorf("last event = %#v, want TurnEnd with the error", events[len(events)-1])
 	}
 }
 

@@ -126,7 +126,7 @@ func (g *Gate) observe(ctx context.Context) (context.Context, func(*Ruling, erro
 	if g.opts.Observer == nil {
 		return ctx, func(*Ruling, error) {}
 	}
-	return g.opts.Observer.Decide(ctx)
+	return g.opts.Observer.StartDecision(ctx)
 }
 
 // charge counts a call before anything is spent on it.

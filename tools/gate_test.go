@@ -287,7 +287,7 @@ func TestDerivedAuthorityOnlyNarrows(t *testing.T) {
 		t.Errorf("Narrow of an unrestricted authority: %v, want %v", got, reads)
 	}
 	if got := carol.ByCaller(caller, true).Caps(); !got.Equal(caps.Of(all)) {
-		t.Errorf("CalledBy: %v, want the agent's own %v", got, all)
+		t.Errorf("ByCaller: %v, want the agent's own %v", got, all)
 	}
 	if got := (tools.Authority{}).ByCaller(mint.User(me), false).Caps(); !got.IsEmpty() {
 		t.Errorf("the zero authority on behalf of a user: %v, want (none)", got)

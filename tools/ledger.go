@@ -21,10 +21,10 @@ type Ledger interface {
 
 // Observer is shown the calls that come to a gate, as they are decided.
 type Observer interface {
-	// Decide begins a decision, which is made in the context that it returns;
+	// StartDecision begins a decision, which is made in the context that it returns;
 	// the handler runs in the caller's. decided ends it: err is why the call does
 	// not run, nil where it does.
-	Decide(ctx context.Context) (_ context.Context, decided func(r *Ruling, err error))
+	StartDecision(ctx context.Context) (_ context.Context, decided func(r *Ruling, err error))
 }
 
 // Verdicts on a call, each tighter than the one before.

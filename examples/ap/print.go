@@ -86,7 +86,7 @@ func tall(list, separator string, cells ...any) (rows [][]any) {
 // denials of one holder have in common is said with the first.
 func (r *report) printAttempts(p *cli.Page) {
 	counts, said := make(map[string]int), make(map[string]bool)
-	marks := map[string]cli.StyleText{denied: p.Bad("denied "), refused: p.Bad("refused"), allowed: p.Good("allowed")}
+	marks := map[string]cli.Markup{denied: p.Bad("denied "), refused: p.Bad("refused"), allowed: p.Good("allowed")}
 	for _, a := range r.Attempts {
 		counts[a.Outcome]++
 		p.Line("   ", a.Agent, "  ", marks[a.Outcome], "  ", a.What)
@@ -142,7 +142,7 @@ func facts(of any) (rows [][]any) {
 	return rows
 }
 
-func (d *decision) paint(p *cli.Page) cli.StyleText {
+func (d *decision) paint(p *cli.Page) cli.Markup {
 	switch d.Decision {
 	case approved:
 		return p.Good(d.outcome())

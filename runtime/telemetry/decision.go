@@ -31,8 +31,8 @@ const (
 
 var _ tools.Observer = (*Telemetry)(nil)
 
-// Decide begins the span "usher.gate.decide OPERATION".
-func (t *Telemetry) Decide(ctx context.Context) (context.Context, func(*tools.Ruling, error)) {
+// StartDecision begins the span "usher.gate.decide OPERATION".
+func (t *Telemetry) StartDecision(ctx context.Context) (context.Context, func(*tools.Ruling, error)) {
 	if t == nil {
 		return ctx, func(*tools.Ruling, error) {}
 	}

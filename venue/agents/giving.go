@@ -87,7 +87,7 @@ func capsToGive(spec agents.Spec, otherwise caps.Set) caps.Set {
 func (r *Room) atMost(call tools.Call, agent string, set caps.Set, principal ucan.DID) error {
 	mine := call.Caps()
 	here := mine.AsSeenBy(principal.String(), call.Owner().String())
-	missing := here.Lacks(set)
+	missing := here.Gaps(set)
 	if len(missing) == 0 {
 		return nil
 	}

@@ -205,7 +205,7 @@ func (c *agentsCreateCmd) Run(ctx context.Context, s *streams) error {
 		return misuse{err}
 	}
 	if c.Spec == "" {
-		return c.fromConfiguration(ctx, s)
+		return c.createEntry(ctx, s)
 	}
 	written, err := s.argument(c.Spec)
 	if err != nil {
@@ -223,9 +223,9 @@ func (c *agentsCreateCmd) Run(ctx context.Context, s *streams) error {
 	return c.create(ctx, s, &spec)
 }
 
-// fromConfiguration creates the agent that the configuration has under the id. An id
+// createEntry creates the agent that the configuration has under the id. An id
 // that it lacks makes none: that agent would have no bounds, by a slip of the hand.
-func (c *agentsCreateCmd) fromConfiguration(ctx context.Context, s *streams) error {
+func (c *agentsCreateCmd) createEntry(ctx context.Context, s *streams) error {
 	if _, err := c.load(s); err != nil {
 		return err
 	}
@@ -295,7 +295,7 @@ func (c *agentsAdoptCmd) Run(ctx context.Context, s *streams) error {
 	return c.withVenue(ctx, s, func(_ *venue.Venue, u *venue.User) error {
 		input, text := map[string]any{"agentId": c.Adopted}, ""
 		if strings.Contains(c.Adopted, "/") { // as no id does
-			program, err := ask[readAnswer](ctx, u, "covia:read", map[string]string{"path": c.Adopted})
+			program, err := ask[readResult](ctx, u, "covia:read", map[string]string{"path": c.Adopted})
 			if err != nil {
 				return err
 			}
@@ -315,8 +315,8 @@ func (c *agentsAdoptCmd) Run(ctx context.Context, s *streams) error {
 	})
 }
 
-// readAnswer is what covia:read answers.
-type readAnswer struct {
+// readResult is what covia:read answers.
+type readResult struct {
 	Exists bool            `json:"exists"`
 	Value  json.RawMessage `json:"value"`
 }

@@ -170,7 +170,7 @@ func (f *fromConfig) noteOutcome(s *streams, applied apply.Outcome) {
 // typed is no input, or names what is not there, the error is one of how the command was
 // called.
 func (f *fromConfig) withVenue(ctx context.Context, s *streams, fn func(*venue.Venue, *venue.User) error) error {
-	return f.runOpen(ctx, s, func(v *venue.Venue, u *venue.User) error {
+	return f.useVenue(ctx, s, func(v *venue.Venue, u *venue.User) error {
 		err := f.unknownAgent(ctx, u, fn(v, u))
 		switch fault.Of(err) {
 		case fault.InvalidInput, fault.NotFound:
@@ -180,8 +180,8 @@ func (f *fromConfig) withVenue(ctx context.Context, s *streams, fn func(*venue.V
 	})
 }
 
-// runOpen is withVenue for a command whose errors are those of what it runs.
-func (f *fromConfig) runOpen(ctx context.Context, s *streams, fn func(*venue.Venue, *venue.User) error) (err error) {
+// useVenue is withVenue for a command whose errors are those of what it runs.
+func (f *fromConfig) useVenue(ctx context.Context, s *streams, fn func(*venue.Venue, *venue.User) error) (err error) {
 	defer func() { err = f.readable(err) }()
 	v, u, err := f.open(ctx, s)
 	if err != nil {

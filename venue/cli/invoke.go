@@ -25,7 +25,7 @@ func (c *invokeCmd) Run(ctx context.Context, s *streams) error {
 		return err
 	}
 	defer s.observe(ctx)()
-	return c.runOpen(ctx, s, func(_ *venue.Venue, u *venue.User) error {
+	return c.useVenue(ctx, s, func(_ *venue.Venue, u *venue.User) error {
 		out, err := u.Invoke(ctx, c.Operation, input)
 		if err == nil {
 			out, err = s.outcome(ctx, u, out)

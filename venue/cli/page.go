@@ -17,23 +17,23 @@ type Page struct {
 	err   error
 }
 
-// StyleText is a text of a page, in its colour.
-type StyleText string
+// Markup is a text of a page, in its colour.
+type Markup string
 
 // NewPage returns a page that is written to w, in colour or without.
 func NewPage(w io.Writer, colour bool) *Page { return &Page{w: w, paint: paint{on: colour}} }
 
 // Good is for what was allowed or passed.
-func (p *Page) Good(s string) StyleText { return StyleText(p.paint.good(plain(s))) }
+func (p *Page) Good(s string) Markup { return Markup(p.paint.good(plain(s))) }
 
 // Bad is for what was refused or failed.
-func (p *Page) Bad(s string) StyleText { return StyleText(p.paint.bad(plain(s))) }
+func (p *Page) Bad(s string) Markup { return Markup(p.paint.bad(plain(s))) }
 
 // Warn is for what a person decides.
-func (p *Page) Warn(s string) StyleText { return StyleText(p.paint.warn(plain(s))) }
+func (p *Page) Warn(s string) Markup { return Markup(p.paint.warn(plain(s))) }
 
 // Dim is for what explains.
-func (p *Page) Dim(s string) StyleText { return StyleText(p.paint.dim(plain(s))) }
+func (p *Page) Dim(s string) Markup { return Markup(p.paint.dim(plain(s))) }
 
 // Head begins a section.
 func (p *Page) Head(title string) {
@@ -80,7 +80,7 @@ func (p *Page) print(text string) {
 func joinTexts(texts []any) string {
 	var b strings.Builder
 	for _, text := range texts {
-		if s, ok := text.(StyleText); ok {
+		if s, ok := text.(Markup); ok {
 			b.WriteString(string(s))
 			continue
 		}

@@ -202,7 +202,7 @@ func (n *node) judge(ctx context.Context, v *ucan.Verifier) {
 		if by := c.Resource().DID(); n.Root && by != n.Issuer.String() {
 			say(&n.Notes, "begins a chain for %s, so it counts where %s may speak for them (usher ucan verify --root)", by, n.Issuer)
 		}
-		n.Capabilities = append(n.Capabilities, capInspection{c.With(), c.Can(), n.lessThan(c)})
+		n.Capabilities = append(n.Capabilities, capInspection{c.With(), c.Can(), n.derivation(c)})
 	}
 }
 
@@ -226,8 +226,8 @@ func (n *node) above(of *node, list []*ucan.Link, levels int) []*ucan.Link {
 	return list
 }
 
-// lessThan says what a capability has become less than; "" where nothing gives it.
-func (n *node) lessThan(c caps.Capability) string {
+// derivation says what a capability has become less than; "" where nothing gives it.
+func (n *node) derivation(c caps.Capability) string {
 	for _, p := range n.parents {
 		for _, from := range p.held {
 			switch {

@@ -55,11 +55,11 @@ func (c *ucanInspectCmd) Run(ctx context.Context, s *streams) error {
 // inspection is the JSON form of a forest.
 type inspection struct {
 	Tokens      []tokenInspection `json:"tokens"` // proofs before what was made from them
-	Revocations []revokeView      `json:"revocations,omitempty"`
+	Revocations []revocation      `json:"revocations,omitempty"`
 	Invalid     []unreadable      `json:"invalid"` // what is neither
 }
 
-type revokeView struct {
+type revocation struct {
 	CID    ucan.CID `json:"cid"`
 	Issuer ucan.DID `json:"issuer"`
 	Source string   `json:"source"`
@@ -105,7 +105,7 @@ func (f *forest) report() inspection {
 		out.Tokens = append(out.Tokens, n.tokenInspection)
 	}
 	for _, t := range f.revoked {
-		out.Revocations = append(out.Revocations, revokeView{t.Revocation.Target, t.Revocation.Issuer, t.Source})
+		out.Revocations = append(out.Revocations, revocation{t.Revocation.Target, t.Revocation.Issuer, t.Source})
 	}
 	for _, t := range f.bad {
 		out.Invalid = append(out.Invalid, unreadable{t.Source, t.Err.Error()})

@@ -145,8 +145,8 @@ type visitorsRevokeCmd struct {
 	Capability onlyThese `placeholder:"NAME,..." help:"Of an agent, the grants of these capabilities alone."`
 }
 
-// visitorsResult is what was revoked.
-type visitorsResult struct {
+// revokeResult is what was revoked.
+type revokeResult struct {
 	Agent  string `json:"agent,omitempty"`
 	Host   string `json:"host,omitempty"`
 	Agents int    `json:"agents,omitempty"` // of the host
@@ -163,7 +163,7 @@ func (c *visitorsRevokeCmd) Run(ctx context.Context, s *streams) error {
 	})
 }
 
-func (c *visitorsRevokeCmd) revoke(ctx context.Context, room *visitors.Room, who ucan.DID) (done visitorsResult, text string, err error) {
+func (c *visitorsRevokeCmd) revoke(ctx context.Context, room *visitors.Room, who ucan.DID) (done revokeResult, text string, err error) {
 	if len(c.Capability) > 0 {
 		a, n, err := room.RevokeGrants(ctx, nil, who, c.ID, c.Capability)
 		if err != nil {
@@ -172,11 +172,11 @@ func (c *visitorsRevokeCmd) revoke(ctx context.Context, room *visitors.Room, who
 		if n == 0 {
 			return done, "", misusef("%s has no grant of %s: usher visitors show %s has those that it has", c.ID, strings.Join(c.Capability, ", "), c.ID)
 		}
-		return visitorsResult{Agent: a.ID, Grants: n}, fmt.Sprintf("revoked %s of %s\n", many(n, "grant"), a.ID), nil
+		return revokeResult{Agent: a.ID, Grants: n}, fmt.Sprintf("revoked %s of %s\n", many(n, "grant"), a.ID), nil
 	}
 	a, err := room.Revoke(ctx, nil, who, c.ID)
 	if err == nil {
-		return visitorsResult{Agent: a.ID}, "revoked " + a.ID + "\n", nil
+		return revokeResult{Agent: a.ID}, "revoked " + a.ID + "\n", nil
 	}
 	if of, refused := errors.AsType[*visitors.Refusal](err); !refused || of.Code != visitors.AgentNotFound {
 		return done, "", err
@@ -185,5 +185,5 @@ func (c *visitorsRevokeCmd) revoke(ctx context.Context, room *visitors.Room, who
 	if err != nil {
 		return done, "", err
 	}
-	return visitorsResult{Host: h.ID, Agents: n}, fmt.Sprintf("revoked %s, with %s\n", h.ID, many(n, "agent")), nil
+	return revokeResult{Host: h.ID, Agents: n}, fmt.Sprintf("revoked %s, with %s\n", h.ID, many(n, "agent")), nil
 }

@@ -34,24 +34,24 @@ type responseRequest struct {
 
 // response is a turn as clients read it.
 type response struct {
-	ID           string         `json:"id"`
-	Object       string         `json:"object"`
-	Created      int64          `json:"created_at"` // s
-	Status       string         `json:"status"`
-	Model        string         `json:"model"`
-	Output       []*item        `json:"output"`
-	Error        *responseError `json:"error"`
-	Incomplete   *reason        `json:"incomplete_details"`
-	Conversation *nameOnly      `json:"conversation,omitempty"`
-	Previous     *string        `json:"previous_response_id"`
-	Metadata     metadata       `json:"metadata"`
-	Parallel     bool           `json:"parallel_tool_calls"`
-	Choice       string         `json:"tool_choice"`
-	Tools        []any          `json:"tools"` // those of the agent are its own
-	Usage        *usageView     `json:"usage"`
+	ID           string           `json:"id"`
+	Object       string           `json:"object"`
+	Created      int64            `json:"created_at"` // s
+	Status       string           `json:"status"`
+	Model        string           `json:"model"`
+	Output       []*item          `json:"output"`
+	Error        *responseError   `json:"error"`
+	Incomplete   *reason          `json:"incomplete_details"`
+	Conversation *conversationRef `json:"conversation,omitempty"`
+	Previous     *string          `json:"previous_response_id"`
+	Metadata     metadata         `json:"metadata"`
+	Parallel     bool             `json:"parallel_tool_calls"`
+	Choice       string           `json:"tool_choice"`
+	Tools        []any            `json:"tools"` // those of the agent are its own
+	Usage        *responseUsage   `json:"usage"`
 }
 
-type nameOnly struct {
+type conversationRef struct {
 	ID string `json:"id"`
 }
 
@@ -64,7 +64,7 @@ type responseError struct {
 	Message string     `json:"message"`
 }
 
-type usageView struct {
+type responseUsage struct {
 	Input   int `json:"input_tokens"`
 	Output  int `json:"output_tokens"`
 	Total   int `json:"total_tokens"`
@@ -76,8 +76,8 @@ type usageView struct {
 	} `json:"output_tokens_details"`
 }
 
-func usageViewOf(u runtime.Usage) *usageView {
-	out := &usageView{Input: u.Input, Output: u.Output, Total: u.Input + u.Output}
+func responseUsageOf(u runtime.Usage) *responseUsage {
+	out := &responseUsage{Input: u.Input, Output: u.Output, Total: u.Input + u.Output}
 	out.Details.Cached = u.CacheRead
 	return out
 }
@@ -92,7 +92,7 @@ func newResponse(run, model string, created time.Time) *response {
 // ends notes what the turn came to.
 func (m *response) ends(o *items, said string, failure error) {
 	status, out := o.end(said, failure)
-	m.Status, m.Output, m.Usage = status, o.list, usageViewOf(o.usage)
+	m.Status, m.Output, m.Usage = status, o.list, responseUsageOf(o.usage)
 	if out != nil {
 		m.Error = &responseError{out.Code, out.Message}
 	}
@@ -137,7 +137,7 @@ func (q *responseRequest) chatInput(ctx context.Context, p *venue.Principal) (in
 		return in, "", err
 	}
 	if c := string(q.Conversation); c != "" && c != "null" {
-		var by nameOnly
+		var by conversationRef
 		if json.Unmarshal(q.Conversation, &conversation) != nil {
 			if json.Unmarshal(q.Conversation, &by) != nil {
 				return in, "", invalid("conversation", "conversation is neither a name nor an object with an id")
@@ -195,7 +195,7 @@ func (f *Face) respond(p *venue.Principal, w http.ResponseWriter, r *http.Reques
 			made.Metadata = req.Metadata
 		}
 		if conversation != "" {
-			made.Conversation = &nameOnly{conversation}
+			made.Conversation = &conversationRef{conversation}
 		}
 		if req.Previous != "" {
 			made.Previous = &req.Previous

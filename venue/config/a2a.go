@@ -101,8 +101,8 @@ func (s *Skill) Check() error {
 	return nil
 }
 
-// checkLoans says what does not fit together of grants and skills.
-func (a *A2A) checkLoans() error {
+// checkGrants says what does not fit together of grants and skills.
+func (a *A2A) checkGrants() error {
 	ids, operations, skills := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for _, g := range a.Grants {
 		if ids[g.ID] {
@@ -167,5 +167,5 @@ func (a *A2A) Check() error {
 			return form.In("agents", fmt.Errorf("agent %s stands here twice", id))
 		}
 	}
-	return a.checkLoans()
+	return a.checkGrants()
 }

@@ -70,7 +70,7 @@ type agentLint struct {
 // rules are asked of each agent in this order: resolve fills in its tools.
 var rules = []func(*agentLint){
 	(*agentLint).parent, (*agentLint).model, (*agentLint).budgets, (*agentLint).output, (*agentLint).resolve, (*agentLint).bound, (*agentLint).coverage,
-	(*agentLint).abilities, (*agentLint).abroad, (*agentLint).redundancy, (*agentLint).denials, (*agentLint).context, (*agentLint).findLoans, (*agentLint).findVainAsks,
+	(*agentLint).abilities, (*agentLint).abroad, (*agentLint).redundancy, (*agentLint).denials, (*agentLint).context, (*agentLint).loans, (*agentLint).requests,
 }
 
 func (a *agentLint) subject() string { return "agent " + a.ID }

@@ -9,10 +9,10 @@ import (
 	"usher/tools/agents"
 )
 
-// findVainAsks finds agents that may ask others in vain: what an agent does for another is
+// requests finds agents that may ask others in vain: what an agent does for another is
 // bounded by that one's capabilities too, also what it has before it. That it can do less
 // is the rule, and worth no word; that it can do nothing, or lacks its context, is.
-func (a *agentLint) findVainAsks() {
+func (a *agentLint) requests() {
 	mine := a.capsOf(a.ID)
 	if mine.IsUnrestricted() || !a.asks(mine) {
 		return

@@ -80,12 +80,12 @@ func (a *agentLint) parent() {
 		a.fault("its parent "+strconv.Quote(a.Parent)+" is no agent of the configuration", cmp.Or(form.Suggest(a.Parent, known), "add it to agents"), "parent")
 	case last != nil && last.Parent == a.ID:
 		a.fault("it is its own parent, directly or through others, which nobody can be", "remove one of the parents", "parent")
-	case len(limit.Lacks(set)) == 0:
+	case len(limit.Gaps(set)) == 0:
 	case set.IsUnrestricted():
 		a.fault("its caps are null, which asks for everything, and its parent "+a.Parent+" holds "+limit.String()+" only",
 			"leave caps out to take the parent's, or list what it needs", "caps")
 	default:
-		missing := limit.Lacks(set)
+		missing := limit.Gaps(set)
 		a.fault("its parent "+a.Parent+" does not hold "+caps.Of(missing...).String()+" and so cannot have given it",
 			"give it to "+a.Parent+" too, or take it away here", "caps", a.number(missing[0]))
 	}
@@ -197,8 +197,8 @@ func (a *agentLint) denials() {
 	}
 }
 
-// findLoans finds agents that do for others what those may not do themselves.
-func (a *agentLint) findLoans() {
+// loans finds agents that do for others what those may not do themselves.
+func (a *agentLint) loans() {
 	if a.Authority != agents.AuthorityOwn {
 		return
 	}
@@ -209,7 +209,7 @@ func (a *agentLint) findLoans() {
 			continue
 		}
 		message := asker.ID + " may ask it, and through it get done what its own capabilities do not allow"
-		if missing := may.Lacks(own); !own.IsUnrestricted() && len(missing) > 0 {
+		if missing := may.Gaps(own); !own.IsUnrestricted() && len(missing) > 0 {
 			message += ": " + caps.Of(missing...).String()
 		}
 		a.report(LevelNote, a.subject(), message, "write authority: caller if that is not meant")

@@ -88,7 +88,7 @@ func (a *agentLint) budgets() {
 	if limit == "" {
 		return
 	}
-	if model := a.withoutPrice(cmp.Or(a.Model, "default"), map[string]bool{}); model != "" {
+	if model := a.priceGap(cmp.Or(a.Model, "default"), map[string]bool{}); model != "" {
 		a.fault(limit+" limits money, and the model "+strconv.Quote(model)+" has no price, so each call of it is refused",
 			"add price: {input: 2.50, output: 10} to the model, for a million tokens, or limit calls or tokens instead", path...)
 	}
@@ -112,9 +112,9 @@ func (a *agentLint) moneyLimit() (name string, path []string) {
 	return "", nil
 }
 
-// withoutPrice finds a model without a price: the one of the name, or one that it
+// priceGap finds a model without a price: the one of the name, or one that it
 // falls back on. One that replays a cassette costs nothing.
-func (l *linter) withoutPrice(name string, seen map[string]bool) string {
+func (l *linter) priceGap(name string, seen map[string]bool) string {
 	m, ok := l.config.Models[name]
 	if !ok || seen[name] || m.Settings["replay"] != nil {
 		return "" // what is not there is reported where it is named
@@ -129,7 +129,7 @@ func (l *linter) withoutPrice(name string, seen map[string]bool) string {
 	}
 	for _, other := range others {
 		if other, ok := other.(string); ok {
-			if found := l.withoutPrice(other, seen); found != "" {
+			if found := l.priceGap(other, seen); found != "" {
 				return found
 			}
 		}

@@ -45,7 +45,7 @@ const (
 // where the sealing key lies; empty forgets it.
 func Open(ctx context.Context, space *store.Space, file string, random io.Reader) (*Ring, error) {
 	r := &Ring{space: space, random: random}
-	seals, err := r.sealKey(ctx, file)
+	seals, err := r.fileKey(ctx, file)
 	if err == nil {
 		r.sealer, err = ucan.NewSealer(seals)
 	}
@@ -90,9 +90,9 @@ func VenueIn(ctx context.Context, space *store.Space) (ucan.DID, error) {
 	return sealed.DID, err
 }
 
-// sealKey returns the key in the file, made on first use. Where keys are stored
+// fileKey returns the key in the file, made on first use. Where keys are stored
 // and the file is gone, a new one would open nothing, and hide that.
-func (r *Ring) sealKey(ctx context.Context, file string) (ucan.Key, error) {
+func (r *Ring) fileKey(ctx context.Context, file string) (ucan.Key, error) {
 	if file == "" {
 		return ucan.NewKey(r.random)
 	}
