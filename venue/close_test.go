@@ -91,6 +91,7 @@ func ends(t *testing.T, a *venue.Agent, sessions []string) map[string]int {
 // Close ends what runs before it closes what keeps it: each turn has its end, or
 // rests where the venue works, each decision its outcome, and what was spent is stored.
 func TestCloseUnderLoad(t *testing.T) {
+	t.Parallel()
 	t.Run("idle", func(t *testing.T) { closeUnderLoad(t, true, string(fault.Stopped)) })
 	t.Run("works", func(t *testing.T) { closeUnderLoad(t, false, "runtime.TurnRest") })
 }

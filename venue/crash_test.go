@@ -154,6 +154,7 @@ const scheduled = 150
 // Each time of a schedule has one job, however often the process is killed while they
 // fire.
 func TestKillWhileSchedulesFire(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	for range rounds(4, 2) {
 		killAfter(t, dir, "schedule", "fired")

@@ -31,6 +31,7 @@ func (s *starter) Generate(_ context.Context, req *runtime.Request) iter.Seq2[ru
 
 // What the owner changes stands, whatever an agent changes at the same time.
 func TestAnOwnersChangeIsNotLost(t *testing.T) {
+	t.Parallel()
 	const everything = `[{"with":"w/","can":"crud"},{"with":"g/","can":"agent"}]`
 	overwrite := func(id string) (tool, input string) {
 		return "agent_create", `{"agentId":"` + id + `","overwrite":true,"config":{"tools":["covia:*"],"caps":` + everything + `}}`

@@ -507,6 +507,7 @@ func (c *teller) deed() {
 // twice for one approval; what is approved, and stands, happens. Ten thousand sequences:
 // go test ./venue -run TestOracleOfApprovals -rapid.checks=10000
 func TestOracleOfApprovals(t *testing.T) {
+	t.Parallel()
 	b := new(branch)
 	dir := t.TempDir()
 	defer func() { b.close(t) }()

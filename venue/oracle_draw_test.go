@@ -569,6 +569,7 @@ func (e *estate) compareAgents() {
 // effect that the oracle forbids, and what the oracle allows happens. Ten thousand
 // sequences: go test ./venue -run TestOracle -rapid.checks=10000
 func TestOracle(t *testing.T) {
+	t.Parallel()
 	g := new(ground)
 	defer func() { g.close(t) }()
 	rapid.Check(t, func(t *rapid.T) {

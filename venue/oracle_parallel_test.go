@@ -128,6 +128,7 @@ func (t drawing) work(w *world, kid string) (all []*deed) {
 // What several users and agents do at the same time as authority changes is
 // allowed at some moment while it is done; what is allowed all the while happens.
 func TestOracleInParallel(t *testing.T) {
+	t.Parallel()
 	g := new(ground)
 	defer func() { g.close(t) }()
 	rapid.Check(t, func(t *rapid.T) {
