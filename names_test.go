@@ -53,8 +53,8 @@ var (
 	given = []string{"Enabled", "Unrestricted"}
 
 	// irregular are the participles that their ends do not tell.
-	irregular = strings.Fields(`begun broken brought built caught chosen done drawn driven eaten fallen felt forgotten found
-		frozen given gone heard held hidden kept known laid left lent lost made meant met paid risen said seen sent shaken
+	irregular = strings.Fields(`begun borne broken brought built caught chosen done drawn driven eaten fallen felt foretold forgotten found
+		frozen given gone heard held hidden kept known laid left lent lost made meant met misspelt paid risen said seen sent shaken
 		shown sold sought spent spoken stolen stood swept taken taught told torn understood woken won worn written`)
 	// nouns are those that end like participles, beside the verb bring.
 	nouns = strings.Fields(`bearing beginning binding briefing bring embed encoding ending filing finding firing greeting

@@ -281,7 +281,7 @@ func (t *turn) pause(ctx context.Context, dead bool, err error) bool {
 	if !rests {
 		rest = new(RestError)
 	}
-	spent := t.agent.Authority.Meter().Total()
+	spent := t.agent.Authority.Meter().Amounts()
 	rested := TurnRest{Waits: rest.Waits, Spent: &spent}
 	if logErr := t.session.append(ctx, t.opts.Now(), rested); logErr != nil {
 		return false

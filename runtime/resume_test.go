@@ -143,7 +143,7 @@ func TestACallThatWaits(t *testing.T) {
 	if !ok || len(rest.Waits) != 1 || rest.Waits[0] != (runtime.Wait{CallID: "c1", Name: "map_read", Run: "r9", Text: "reading w/b waits for run r9"}) {
 		t.Fatalf("the turn ends with %v, want that it waits for r9", err)
 	}
-	spent := f.agent.Authority.Meter().Total()
+	spent := f.agent.Authority.Meter().Amounts()
 	if last := log.entries[len(log.entries)-1].Event; !cmp.Equal(last, runtime.Event(runtime.TurnRest{Waits: rest.Waits, Spent: &spent})) {
 		t.Errorf("the log ends with %+v", last)
 	}

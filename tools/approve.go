@@ -16,10 +16,10 @@ type Approvals interface {
 	// names the request that nobody has answered yet, which Answer files where there is
 	// none; any other error says why the call is not to be made.
 	Answer(ctx context.Context, r *Ruling, at At) (*Grant, error)
-	// FindGrant returns the id of the answer by which a person has given whoever auth is, for
+	// FindApproval returns the id of the answer by which a person has given whoever auth is, for
 	// the task at hand, what need requires; "" for none.
-	FindGrant(ctx context.Context, auth Authority, need caps.Request) (approval string, err error)
-	// Begin is what is written with the decision on a call that an answer of FindGrant lets
+	FindApproval(ctx context.Context, auth Authority, need caps.Request) (approval string, err error)
+	// Begin is what is written with the decision on a call that an answer of FindApproval lets
 	// through.
 	Begin(ctx context.Context, auth Authority, at At, approval string) (*Grant, error)
 	// AskFor asks a person for what a call needs and its maker does not hold, where the
@@ -43,7 +43,7 @@ func (g *Gate) grant(ctx context.Context, r *Ruling, f *decision, held caps.Set)
 	if g.opts.Approvals == nil || r.auth.Life() == "" || f.Possible() {
 		return
 	}
-	approval, err := g.opts.Approvals.FindGrant(ctx, r.auth, need)
+	approval, err := g.opts.Approvals.FindApproval(ctx, r.auth, need)
 	if err != nil || approval == "" {
 		return
 	}

@@ -318,8 +318,8 @@ func (a Authority) ProofEnd() time.Time {
 	return time.Unix(a.trail.Until, 0)
 }
 
-// Borne returns the same authority for a caller who came by the proof of that name.
-func (a Authority) Borne(proof string) Authority {
+// WithBearer returns the same authority for a caller who came by the proof of that name.
+func (a Authority) WithBearer(proof string) Authority {
 	a.trail.Bearer = proof
 	return a
 }

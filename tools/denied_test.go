@@ -59,7 +59,7 @@ func TestADenialComesFirst(t *testing.T) {
 			if denial := (*caps.Denial)(nil); !errors.As(err, &denial) {
 				t.Errorf("Invoke = %v, want a denial before a complaint about the input", err)
 			}
-			if spent := root.Meter().Total(); len(asked) > 0 || spent.Steps+spent.Patterns > 0 {
+			if spent := root.Meter().Amounts(); len(asked) > 0 || spent.Steps+spent.Patterns > 0 {
 				t.Errorf("a denied call asked %v and spent %+v", asked, spent)
 			}
 		})

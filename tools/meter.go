@@ -110,8 +110,8 @@ func (m *Meter) ChargeSchema(ctx context.Context, steps, patterns int64) error {
 	return m.Charge(ctx, Patterns, patterns)
 }
 
-// Total returns what was counted so far.
-func (m *Meter) Total() Amounts {
+// Amounts returns what was counted so far.
+func (m *Meter) Amounts() Amounts {
 	if m == nil {
 		return Amounts{}
 	}

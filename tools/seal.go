@@ -49,7 +49,7 @@ func (a Authority) MarshalJSON() ([]byte, error) {
 		return nil, fmt.Errorf("store authority: %w", err)
 	}
 	if a.meter != nil {
-		spent := a.meter.Total()
+		spent := a.meter.Amounts()
 		spent.Write(&w, "spent")
 	}
 	w.End()

@@ -117,8 +117,8 @@ func TestAProgramsModelIsMetered(t *testing.T) {
 			failed = err
 		}
 	}
-	if spent, ok := errors.AsType[*spend.BudgetError](failed); !ok || spent.Budget != "run" || run.Usage().Calls != 1 {
-		t.Errorf("got %v; spent %+v", failed, run.Usage())
+	if spent, ok := errors.AsType[*spend.BudgetError](failed); !ok || spent.Budget != "run" || run.Amount().Calls != 1 {
+		t.Errorf("got %v; spent %+v", failed, run.Amount())
 	}
 }
 

@@ -15,7 +15,7 @@ func (p *Principal) Once(ctx context.Context, key string, digest [sha256.Size]by
 	if err := p.valid(ctx); err != nil {
 		return nil, nil, err
 	}
-	within, err := p.auth.WithProofEnd(time.Unix(0, 0)).Borne("").MarshalJSON()
+	within, err := p.auth.WithProofEnd(time.Unix(0, 0)).WithBearer("").MarshalJSON()
 	if err != nil {
 		return nil, nil, err
 	}

@@ -62,7 +62,7 @@ func TestBudgetCharges(t *testing.T) {
 			} else {
 				ask(t.Context(), m, x)
 			}
-			if diff := cmp.Diff([]spend.Amount{tc.want, tc.want}, []spend.Amount{b.Usage(), run.Usage()}); diff != "" {
+			if diff := cmp.Diff([]spend.Amount{tc.want, tc.want}, []spend.Amount{b.Amount(), run.Amount()}); diff != "" {
 				t.Errorf("agent and run (-want +got):\n%s", diff)
 			}
 		})
@@ -121,8 +121,8 @@ func TestEachBudgetHolds(t *testing.T) {
 			t.Errorf("call of %+v: %v, want %q", tc.of.Limits(), got.err, tc.want)
 		}
 	}
-	if a.Usage().Calls != 2 || b.Usage().Calls != 1 || run.Usage().Calls != 3 {
-		t.Errorf("a, b and run spent %v, %v, %v", a.Usage(), b.Usage(), run.Usage())
+	if a.Amount().Calls != 2 || b.Amount().Calls != 1 || run.Amount().Calls != 3 {
+		t.Errorf("a, b and run spent %v, %v, %v", a.Amount(), b.Amount(), run.Amount())
 	}
 }
 
@@ -133,11 +133,11 @@ func TestMeteredOnce(t *testing.T) {
 	inner := play(act{chunks: append(say("hi"), used(10, 1))})
 	m := wrap.Meter(wrap.Retry(wrap.Meter(inner, "m", price), nil), "outer", nil)
 	got := ask(t.Context(), charged(m, nil, b, b), "x")
-	if want := (spend.Amount{Calls: 1, Tokens: 11, Money: 35}); b.Usage() != want || got.usage.Cost != 35 {
-		t.Errorf("spent %+v, want %+v; the answer cost %d", b.Usage(), want, got.usage.Cost)
+	if want := (spend.Amount{Calls: 1, Tokens: 11, Money: 35}); b.Amount() != want || got.usage.Cost != 35 {
+		t.Errorf("spent %+v, want %+v; the answer cost %d", b.Amount(), want, got.usage.Cost)
 	}
-	if got := ask(t.Context(), m, "x"); got.err != nil || b.Usage().Calls != 1 {
-		t.Errorf("a call of nobody's: %v; spent %+v", got.err, b.Usage())
+	if got := ask(t.Context(), m, "x"); got.err != nil || b.Amount().Calls != 1 {
+		t.Errorf("a call of nobody's: %v; spent %+v", got.err, b.Amount())
 	}
 }
 
@@ -160,8 +160,8 @@ func TestBudgetHoldsForCallsThatRun(t *testing.T) {
 			t.Errorf("got %v, want %s", got.err, want)
 		}
 		wg.Wait()
-		if want := (spend.Amount{Calls: 3, Tokens: 300}); b.Usage() != want {
-			t.Errorf("spent %+v, want %+v", b.Usage(), want)
+		if want := (spend.Amount{Calls: 3, Tokens: 300}); b.Amount() != want {
+			t.Errorf("spent %+v, want %+v", b.Amount(), want)
 		}
 	})
 }
@@ -282,8 +282,8 @@ func TestBudgetDoesNotOverflow(t *testing.T) {
 	b := spend.NewBudget("b", spend.Limits{Money: math.MaxInt64})
 	m := charged(play(act{chunks: append(say("hi"), used(math.MaxInt64, math.MaxInt64))}), &spend.Price{Input: math.MaxInt64, Output: math.MaxInt64}, b)
 	ask(t.Context(), m, "x")
-	if got := ask(t.Context(), m, "x"); got.err == nil || b.Usage().Money != math.MaxInt64 {
-		t.Errorf("second call: %v; spent %+v", got.err, b.Usage())
+	if got := ask(t.Context(), m, "x"); got.err == nil || b.Amount().Money != math.MaxInt64 {
+		t.Errorf("second call: %v; spent %+v", got.err, b.Amount())
 	}
 }
 
@@ -322,7 +322,7 @@ func TestBudgetProperty(t *testing.T) {
 			}
 		}
 		for i, b := range family {
-			s, l := b.Usage(), all[i]
+			s, l := b.Amount(), all[i]
 			if s != sums[i] {
 				t.Fatalf("budget %d spent %+v, its calls %+v", i, s, sums[i])
 			}
@@ -398,8 +398,8 @@ func TestBudgetsOfContextsStayApart(t *testing.T) {
 	ask(one, m, "x")
 	ask(other, m, "x")
 	for i, b := range append(budgets, left, right) {
-		if want := []int64{3, 3, 3, 2, 1}[i]; b.Usage().Calls != want {
-			t.Errorf("budget %d has spent %d calls, want %d", i, b.Usage().Calls, want)
+		if want := []int64{3, 3, 3, 2, 1}[i]; b.Amount().Calls != want {
+			t.Errorf("budget %d has spent %d calls, want %d", i, b.Amount().Calls, want)
 		}
 	}
 }

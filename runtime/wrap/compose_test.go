@@ -293,8 +293,8 @@ func TestComposeFallbackPrices(t *testing.T) {
 			})
 			run := spend.NewBudget("run", spend.Limits{Money: 3_000_000})
 			got := ask(runtime.WithBudgets(t.Context(), run), m, "x")
-			if got.text != "hi" || got.err != nil || run.Usage() != tc.want {
-				t.Errorf("got %q, %v; spent %+v, want %+v", got.text, got.err, run.Usage(), tc.want)
+			if got.text != "hi" || got.err != nil || run.Amount() != tc.want {
+				t.Errorf("got %q, %v; spent %+v, want %+v", got.text, got.err, run.Amount(), tc.want)
 			}
 		})
 	}

@@ -32,8 +32,8 @@ func TestTwoPrices(t *testing.T) {
 	hi := play(act{chunks: append(say("hi"), used(1000, 100))})
 	own := spend.NewBudget("own", spend.Limits{Money: 1_000_000})
 	got := ask(t.Context(), charged(wrap.Fallback(wrap.Meter(cut, "cut", dear), wrap.Meter(hi, "m", price)), nil, own), "x")
-	if got.err != nil || got.usage.Cost != 1000+3500 || own.Usage().Money != 1000+3500 {
-		t.Errorf("cost %d, %v; spent %+v", got.usage.Cost, got.err, own.Usage())
+	if got.err != nil || got.usage.Cost != 1000+3500 || own.Amount().Money != 1000+3500 {
+		t.Errorf("cost %d, %v; spent %+v", got.usage.Cost, got.err, own.Amount())
 	}
 }
 
@@ -69,8 +69,8 @@ func TestKeptAnswersAreFree(t *testing.T) {
 			if got.usage != tc.usage {
 				t.Errorf("usage %+v, want %+v", got.usage, tc.usage)
 			}
-			if own.Usage() != tc.want || own.Total() != tc.want {
-				t.Errorf("spent %+v, with holds %+v, want %+v", own.Usage(), own.Total(), tc.want)
+			if own.Amount() != tc.want || own.Total() != tc.want {
+				t.Errorf("spent %+v, with holds %+v, want %+v", own.Amount(), own.Total(), tc.want)
 			}
 		})
 	}
@@ -98,8 +98,8 @@ func TestKeeper(t *testing.T) {
 	if diff := cmp.Diff([]int64{6, 7}, kept); diff != "" {
 		t.Errorf("calls that were kept (-want +got):\n%s", diff)
 	}
-	if want := (spend.Amount{Calls: 7, Tokens: 522, Money: 70}); b.Usage() != want || b.Total() != want {
-		t.Errorf("spent %+v, with holds %+v, want %+v", b.Usage(), b.Total(), want)
+	if want := (spend.Amount{Calls: 7, Tokens: 522, Money: 70}); b.Amount() != want || b.Total() != want {
+		t.Errorf("spent %+v, with holds %+v, want %+v", b.Amount(), b.Total(), want)
 	}
 }
 

@@ -172,7 +172,7 @@ func (d *decoder) object(n *Node, v reflect.Value, s spot) {
 	before := len(d.faults)
 	for _, key := range l.required {
 		if n.Get(key) == nil {
-			if f := l.misspelt(n, key); f != nil {
+			if f := l.findNear(n, key); f != nil {
 				d.fault(s.path, f.Key, f.At, "unknown key %q in %s: did you mean %q?", f.Key, s.noun, key)
 				continue
 			}
@@ -198,9 +198,9 @@ func (d *decoder) object(n *Node, v reflect.Value, s spot) {
 	}
 }
 
-// misspelt finds the key of a form that takes any whose name is nearly the one
+// findNear finds the key of a form that takes any whose name is nearly the one
 // that it lacks; others are unknown keys already.
-func (l *layout) misspelt(n *Node, key string) *Field {
+func (l *layout) findNear(n *Node, key string) *Field {
 	for i, f := range n.Fields {
 		if l.rest != nil && !slices.Contains(l.keys, f.Key) && Nearest(f.Key, []string{key}) != "" {
 			return &n.Fields[i]

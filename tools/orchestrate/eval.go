@@ -136,11 +136,11 @@ func (r *run) build(spec any) (json.RawMessage, error) {
 	return value.Encode(v)
 }
 
-// foretold returns what a run on the input would start. Of the inputs of steps
+// forecast returns what a run on the input would start. Of the inputs of steps
 // it has what does not come of other steps, and null in the place of the rest. It
 // returns nil where that is more than one step may be given: looking ahead must not
 // cost more than the run.
-func (p *Plan) foretold(input json.RawMessage) []tools.Invocation {
+func (p *Plan) forecast(input json.RawMessage) []tools.Invocation {
 	whole, err := decode(input)
 	if err != nil {
 		return nil

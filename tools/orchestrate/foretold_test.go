@@ -18,7 +18,7 @@ func TestForetold(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got []string
-	for _, inv := range p.foretold(json.RawMessage(`{"name":"a<b","op":"secret:set"}`)) {
+	for _, inv := range p.forecast(json.RawMessage(`{"name":"a<b","op":"secret:set"}`)) {
 		got = append(got, inv.Operation+" "+string(inv.Input))
 	}
 	want := []string{
@@ -29,7 +29,7 @@ func TestForetold(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	if got := p.foretold(json.RawMessage(`no JSON`)); got != nil {
+	if got := p.forecast(json.RawMessage(`no JSON`)); got != nil {
 		t.Errorf("of no input it tells %v", got)
 	}
 }
@@ -41,7 +41,7 @@ func TestForetoldIsBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	for size, want := range map[int]int{maxInput / 8: 4, maxInput / 3: 0} {
-		if got := p.foretold(json.RawMessage(`{"v":"` + strings.Repeat("x", size) + `"}`)); len(got) != want {
+		if got := p.forecast(json.RawMessage(`{"v":"` + strings.Repeat("x", size) + `"}`)); len(got) != want {
 			t.Errorf("of %d bytes in 4 steps it tells %d steps, want %d", size, len(got), want)
 		}
 	}

@@ -115,7 +115,7 @@ func (p *Plan) Operation(jobs Jobs, authors tools.Bound) *tools.Operation {
 		Exclusive:   true, // its steps may touch anything
 		Keyed:       true,
 		Scopes:      [][]caps.Scope{{caps.ScopeExactly("invoke", p.path)}},
-		Starts:      p.foretold,
+		Starts:      p.forecast,
 		Authors:     authors,
 		Run: func(ctx context.Context, call tools.Call, input json.RawMessage) (any, error) {
 			decoded, err := decodeFor(ctx, call, input)

@@ -77,8 +77,8 @@ func (b *Budget) wake() {
 	}
 }
 
-// Usage returns what has been spent so far.
-func (b *Budget) Usage() Amount {
+// Amount returns what has been spent so far.
+func (b *Budget) Amount() Amount {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.spent

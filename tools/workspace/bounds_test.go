@@ -87,11 +87,11 @@ func TestMetered(t *testing.T) {
 			if err := tt.run(metered(tt.least - 1)); !errors.Is(err, errSpent) {
 				t.Errorf("with %d bytes = %v, want the meter's error", tt.least-1, err)
 			}
-			if spent := meter.Total().Bytes; spent > tt.least+2<<20 {
+			if spent := meter.Amounts().Bytes; spent > tt.least+2<<20 {
 				t.Errorf("went on for %d bytes after the limit of %d", spent, tt.least)
 			}
-			if err := tt.run(metered(1 << 40)); err != nil || meter.Total().Bytes < tt.least {
-				t.Errorf("without a limit = %v for %d bytes, want %d or more", err, meter.Total().Bytes, tt.least)
+			if err := tt.run(metered(1 << 40)); err != nil || meter.Amounts().Bytes < tt.least {
+				t.Errorf("without a limit = %v for %d bytes, want %d or more", err, meter.Amounts().Bytes, tt.least)
 			}
 		})
 	}

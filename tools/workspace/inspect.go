@@ -23,7 +23,7 @@ type inspectOut struct {
 }
 
 func (s *space) inspect(ctx context.Context, call tools.Call, in inspectIn) (inspectOut, error) {
-	if err := clamp("budget", &in.Budget, defaultBudget, smallestBudget, largestBudget); err != nil {
+	if err := checkBounds("budget", &in.Budget, defaultBudget, smallestBudget, largestBudget); err != nil {
 		return inspectOut{}, err
 	}
 	paths, err := pathList(in.Paths)

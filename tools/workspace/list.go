@@ -51,10 +51,10 @@ func (s *space) slice(ctx context.Context, call tools.Call, in sliceIn) (listing
 }
 
 func (s *space) page(ctx context.Context, call tools.Call, path caps.Path, p page, limit int64) (listing, error) {
-	if err := clamp("limit", &p.limit, limit, 1, largestLimit); err != nil {
+	if err := checkBounds("limit", &p.limit, limit, 1, largestLimit); err != nil {
 		return listing{}, err
 	}
-	if err := clamp("offset", &p.offset, 0, 0, 1<<40); err != nil {
+	if err := checkBounds("offset", &p.offset, 0, 0, 1<<40); err != nil {
 		return listing{}, err
 	}
 	r, err := source(call, path)

@@ -34,7 +34,7 @@ type readOut struct {
 }
 
 func (s *space) read(ctx context.Context, call tools.Call, in readIn) (readOut, error) {
-	if err := clamp("maxSize", &in.MaxSize, defaultMaxSize, 1, largestMaxSize); err != nil {
+	if err := checkBounds("maxSize", &in.MaxSize, defaultMaxSize, 1, largestMaxSize); err != nil {
 		return readOut{}, err
 	}
 	r, err := source(call, in.Path)
@@ -52,8 +52,8 @@ func (s *space) read(ctx context.Context, call tools.Call, in readIn) (readOut, 
 	return readOut{Exists: true, Value: text.buf}, nil
 }
 
-// clamp puts the default in place of 0 and refuses what is out of bounds.
-func clamp(field string, n *int64, byDefault, least, most int64) error {
+// checkBounds puts the default in place of 0 and refuses what is out of bounds.
+func checkBounds(field string, n *int64, byDefault, least, most int64) error {
 	if *n == 0 {
 		*n = byDefault
 	}

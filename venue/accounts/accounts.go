@@ -121,7 +121,7 @@ func (s *Book) Usage(ctx context.Context, name string) (spend.Amount, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if b := s.used(name); b != nil {
-		return b.Usage(), nil
+		return b.Amount(), nil
 	}
 	return s.read(ctx, accountKey(name))
 }

@@ -87,7 +87,7 @@ func TestOneBudgetForEachAccount(t *testing.T) {
 	if inUse() != 0 {
 		t.Error("a budget that nobody uses is kept in memory")
 	}
-	if got := get().Usage(); got != (spend.Amount{Calls: 1, Tokens: 7}) {
+	if got := get().Amount(); got != (spend.Amount{Calls: 1, Tokens: 7}) {
 		t.Errorf("read again it has spent %+v", got)
 	}
 }

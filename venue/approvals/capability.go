@@ -20,9 +20,9 @@ import (
 // maxAbove is how many runs above its own a call looks for what was granted.
 const maxAbove = 16
 
-// FindGrant is that of [tools.Approvals]: the answer is for one life, with all that bounds
+// FindApproval is that of [tools.Approvals]: the answer is for one life, with all that bounds
 // it, in the run that asked and those below it, until its end.
-func (r *Room) FindGrant(ctx context.Context, auth tools.Authority, need caps.Request) (approval string, err error) {
+func (r *Room) FindApproval(ctx context.Context, auth tools.Authority, need caps.Request) (approval string, err error) {
 	err = r.above(ctx, auth, func(run string) (bool, error) {
 		digest, err := r.digestOf(auth, run, need)
 		if err != nil {
@@ -183,7 +183,7 @@ func (r *Room) more(ctx context.Context, ruling *tools.Ruling, but caps.Request)
 			lacks = append(lacks, "more")
 			break
 		}
-		had, err := r.FindGrant(ctx, ruling.Authority(), need)
+		had, err := r.FindApproval(ctx, ruling.Authority(), need)
 		if err != nil {
 			return "", err
 		}

@@ -92,7 +92,7 @@ const justNow = 15 * time.Minute
 // WithProof returns the authority, which proves who they are for others to the end of their own proof, unless
 // they have just signed in.
 func (id *Identity) WithProof(now time.Time) tools.Authority {
-	auth := id.Authority.Borne(id.bearer())
+	auth := id.Authority.WithBearer(id.bearer())
 	if id.Expires.IsZero() || !id.SignedIn.IsZero() && now.Sub(id.SignedIn) < justNow {
 		return auth
 	}

@@ -49,7 +49,7 @@ func (r *Run) noteTurnEnd(end *runtime.TurnEnd) {
 	default:
 		r.rec.Status, r.rec.Error = Failed, tools.Cut(end.Error)
 	}
-	spent := r.auth.Meter().Total()
+	spent := r.auth.Meter().Amounts()
 	r.rec.Spent = &spent
 }
 

@@ -296,7 +296,7 @@ func (r *Run) finish(ctx context.Context, output json.RawMessage, failure error)
 		r.rec.end(output, failure)
 	}
 	r.output, r.err = output, failure
-	spent := r.auth.Meter().Total()
+	spent := r.auth.Meter().Amounts()
 	r.rec.Spent = &spent
 	r.mu.Unlock()
 	var err error
