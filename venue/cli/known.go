@@ -19,7 +19,7 @@ func (s *streams) noteAbilities(set caps.Set) {
 		return
 	}
 	for c := range set.All() {
-		if said := config.Misspelt(registry, c.Can()); said != "" {
+		if said := config.NearAbility(registry, c.Can()); said != "" {
 			s.warn(said)
 		}
 	}

@@ -156,10 +156,10 @@ func (l *linter) orchestration(o Orchestration) {
 	}
 }
 
-// Misspelt says what an ability that no operation of reg needs was probably meant
+// NearAbility says what an ability that no operation of reg needs was probably meant
 // to be. It is empty where one does need it, or none is close: other venues have
 // other abilities.
-func Misspelt(reg *tools.Registry, can caps.Ability) string {
+func NearAbility(reg *tools.Registry, can caps.Ability) string {
 	var known []string
 	for _, op := range reg.All() {
 		for _, alternatives := range op.Scopes() {

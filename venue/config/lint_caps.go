@@ -115,7 +115,7 @@ func (a *agentLint) bound() {
 // abilities finds misspelt ones, and those on resources that nothing needs them on.
 func (a *agentLint) abilities() {
 	for c := range specCaps(a.Spec).All() {
-		if said := Misspelt(a.registry, c.Can()); said != "" {
+		if said := NearAbility(a.registry, c.Can()); said != "" {
 			a.warn(said, "", "caps", a.number(c))
 		} else if under := a.elsewhere(c); len(under) > 0 {
 			a.warn("no operation here needs "+string(c.Can())+" on "+c.Resource().String(), "it is needed below "+strings.Join(under, ", "), "caps", a.number(c))
