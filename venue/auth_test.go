@@ -1023,3 +1023,40 @@ func TestWhatIsAskedAboutIsNotAllowed(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Who sees an id that the venue has made learns nothing of the secret of a session that begins in the
+// same moment, nor of what a provider is asked then.
+func TestSecretsAreNoIDs(t *testing.T) {
+	at := time.Now()
+	v := open(t, &venue.Options{Now: func() time.Time { return at }})
+	alice, err := v.User(t.Context(), "alice")
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := alice.Invoke(t.Context(), "token:create", tokens.New{Name: "laptop"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var made tokens.CreateResult
+	if err := json.Unmarshal(raw, &made); err != nil {
+		t.Fatal(err)
+	}
+	var secrets []string
+	for range 3 {
+		secret, err := v.SignIn(t.Context(), made.Secret)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, random, _ := strings.Cut(secret, ".")
+		secrets = append(secrets, random)
+	}
+	for i, one := range secrets[1:] {
+		same := 0
+		for same < len(one) && one[same] == secrets[i][same] {
+			same++
+		}
+		if same > 4 || len(one) < 22 {
+			t.Errorf("%s follows %s: they have %d signs in common", one, secrets[i], same)
+		}
+	}
+}

@@ -169,7 +169,7 @@ func (v *Venue) start(ctx context.Context, o *Options) (err error) {
 		Store: v.store.Under(""), Runs: v.runs, Gate: v.gate, Mint: v.mint, Secret: v.readSecret, Now: v.now, NewID: v.newID, Logger: v.log,
 	})
 	v.auth = auth.New(auth.Options{
-		Store: v.store.Under("i/"), Keys: v.keys, Mint: v.mint, Verifier: v.verifier, Now: v.now, Sure: v.clock.Sure, NewID: v.newID, Logger: v.log, Secret: v.secret, Auth: o.Auth,
+		Store: v.store.Under("i/"), Keys: v.keys, Mint: v.mint, Verifier: v.verifier, Now: v.now, Sure: v.clock.Sure, NewID: v.newID, Rand: v.random, Logger: v.log, Secret: v.secret, Auth: o.Auth,
 	})
 	if v.pushes, err = v.newPushes(); err != nil {
 		return err

@@ -52,22 +52,26 @@ func (v *Venue) PushBy(tell webhooks.Tell) { v.pushes.By(tell) }
 // ErrNoPush is for who came without a token: whoever comes next is the same principal.
 var ErrNoPush = fault.New(fault.Refused, "who comes without a token is told of nothing later: come with one")
 
-// CheckPush says what is wrong with a push of the principal's: of a run that has not begun
-// where in names none.
+// CheckPush says why the principal may not set a push now: of a run that has not begun where in
+// names none.
 func (p *Principal) CheckPush(ctx context.Context, in webhooks.Push) error {
+	if err := p.mayPush(ctx, cmp.Or(in.Run, "new")); err != nil {
+		return err
+	}
+	return p.pushes.Check(ctx, p.auth, in)
+}
+
+func (p *Principal) mayPush(ctx context.Context, run string) error {
 	if p.auth.Bearer() == "" && !p.auth.IsUnbounded() {
 		return ErrNoPush
 	}
-	if err := p.Still(ctx, "grid:jobStatus", byID{cmp.Or(in.Run, "new")}); err != nil {
-		return err
-	}
-	return p.pushes.Check(ctx, in)
+	return p.Still(ctx, "grid:jobStatus", byID{run})
 }
 
 // SetPush has an address be told how a run stands, whenever that stands otherwise, as long
 // as the principal may look at it. It is grid:jobStatus, again and again.
 func (p *Principal) SetPush(ctx context.Context, in webhooks.Push) error {
-	if err := p.CheckPush(ctx, in); err != nil {
+	if err := p.mayPush(ctx, in.Run); err != nil {
 		return err
 	}
 	if err := p.may(ctx, "grid:jobStatus", byID{in.Run}); err != nil {

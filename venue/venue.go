@@ -166,7 +166,8 @@ func (v *Venue) Hosts(did ucan.DID) bool { return v.keys.Hosts(did) }
 // Name is what models are told that the venue is called.
 func (v *Venue) Name() string { return v.name }
 
-// newID returns an id that no one can guess and that sorts by time.
+// newID returns an id that sorts by time and that no one can guess who has seen none of its moment: it
+// proves nothing.
 func (v *Venue) newID() (string, error) {
 	v.idMu.Lock()
 	defer v.idMu.Unlock()

@@ -44,11 +44,7 @@ func (c *call) http(path string) error {
 		return err
 	}
 	if m.stream != nil {
-		feed, err := m.stream(c)
-		if err != nil {
-			return err
-		}
-		return c.follow(feed, func(event any, failed error) any {
+		return c.streams(m, func(event any, failed error) any {
 			if failed != nil {
 				return failureOf(failed).status()
 			}

@@ -15,7 +15,8 @@ import (
 const (
 	usualPage = 50
 	maxPage   = 100
-	maxLooked = 2000 // runs that one request looks at
+	maxLooked = 2000    // runs that one request looks at
+	maxSize   = 4 << 20 // bytes of what these were given and gave, but for the last
 )
 
 // list is a page of tasks, the latest first. A page may have fewer than it could: who goes on
@@ -45,15 +46,16 @@ func (c *call) list() (any, error) {
 	}
 	c.brief = true // to look at what each waits for takes many calls
 	out := &a2a.ListTasksResponse{Tasks: []*a2a.Task{}, PageSize: in.PageSize}
-	full, more, looked := false, false, 0
+	full, more, looked, size := false, false, 0, 0
 	for rec, err := range c.p.RunsBefore(c.r.Context(), before) {
 		if err != nil {
 			return nil, err
 		}
-		if more = looked == maxLooked; more {
+		if more = looked == maxLooked || size > maxSize; more {
 			break
 		}
 		looked++
+		size += len(rec.Input) + len(rec.Output)
 		is := c.isListed(&rec, &in)
 		if is {
 			out.TotalSize++

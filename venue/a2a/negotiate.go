@@ -296,11 +296,11 @@ func withHandles(input json.RawMessage, skills []config.Skill, lent []lending.Ca
 // sendLiteral is SendMessage as the proposal writes it.
 func (c *call) sendLiteral() (any, error) {
 	var in struct {
-		Message      map[string]any `json:"message"`
-		Capabilities any            `json:"capabilities"`
-		Attenuations any            `json:"attenuations"`
-		Config       any            `json:"configuration"`
-		Metadata     map[string]any `json:"metadata"`
+		Message      map[string]json.RawMessage `json:"message"`
+		Capabilities any                        `json:"capabilities"`
+		Attenuations any                        `json:"attenuations"`
+		Config       any                        `json:"configuration"`
+		Metadata     map[string]any             `json:"metadata"`
 	}
 	if err := c.readNegotiation(&in); err != nil {
 		return nil, err
@@ -308,11 +308,11 @@ func (c *call) sendLiteral() (any, error) {
 	if in.Message == nil {
 		return nil, errParams.because("message is missing")
 	}
-	if in.Message["role"] == "user" {
-		in.Message["role"] = string(a2a.MessageRoleUser)
+	if string(in.Message["role"]) == `"user"` {
+		in.Message["role"] = value.AppendString(nil, string(a2a.MessageRoleUser))
 	}
-	if in.Message["messageId"] == nil {
-		in.Message["messageId"] = a2a.NewMessageID()
+	if id := string(in.Message["messageId"]); id == "" || id == "null" {
+		in.Message["messageId"] = value.AppendString(nil, a2a.NewMessageID())
 	}
 	said := object{}
 	maps.Copy(said, in.Metadata)

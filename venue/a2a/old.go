@@ -1,6 +1,8 @@
 package a2a
 
 import (
+	"bytes"
+	"encoding/json"
 	"strings"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
@@ -89,9 +91,9 @@ func oldParts(parts a2a.ContentParts) []object {
 		case a2a.Text:
 			list[i] = object{"kind": "text", "text": string(content)}
 		case a2a.Data:
-			data, is := content.Value.(map[string]any)
-			if !is {
-				data = object{"value": content.Value}
+			data := content.Value
+			if raw, is := data.(json.RawMessage); is && !bytes.HasPrefix(bytes.TrimSpace(raw), []byte("{")) {
+				data = object{"value": raw}
 			}
 			list[i] = object{"kind": "data", "data": data}
 		}

@@ -39,7 +39,10 @@ type oldPart struct {
 func (c *call) readMessage() (*a2a.SendMessageRequest, error) {
 	if c.version == modern {
 		in := new(a2a.SendMessageRequest)
-		return in, c.read(in)
+		if err := c.read(in); err != nil {
+			return nil, err
+		}
+		return in, c.exact(in)
 	}
 	var old oldSend
 	if err := c.read(&old); err != nil {
@@ -70,16 +73,38 @@ func (c *call) readMessage() (*a2a.SendMessageRequest, error) {
 	return in, nil
 }
 
+// exact has the data of a message be as it came: the library has read its numbers as float64.
+func (c *call) exact(in *a2a.SendMessageRequest) error {
+	var came struct {
+		Message struct {
+			Parts []*struct {
+				Data json.RawMessage `json:"data"`
+			} `json:"parts"`
+		} `json:"message"`
+	}
+	if err := json.Unmarshal(c.params, &came); err != nil {
+		return errParams.because(err.Error())
+	}
+	for i, part := range came.Message.Parts {
+		if part == nil || in.Message == nil || i >= len(in.Message.Parts) || in.Message.Parts[i] == nil {
+			continue
+		}
+		if _, is := in.Message.Parts[i].Content.(a2a.Data); is {
+			in.Message.Parts[i].Content = a2a.Data{Value: part.Data}
+		}
+	}
+	return nil
+}
+
 func (p *oldPart) modern() (*a2a.Part, error) {
 	switch p.Kind {
 	case "text":
 		return a2a.NewTextPart(p.Text), nil
 	case "data":
-		var data any
-		if err := json.Unmarshal(p.Data, &data); err != nil {
+		if len(p.Data) == 0 {
 			return nil, errParams.because("a data part has no data")
 		}
-		return a2a.NewDataPart(data), nil
+		return a2a.NewDataPart(p.Data), nil
 	case "file":
 		if p.File.URI != "" {
 			return a2a.NewFileURLPart(a2a.URL(p.File.URI), p.File.Type), nil

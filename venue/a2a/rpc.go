@@ -61,16 +61,13 @@ func (f *Face) rpc(w http.ResponseWriter, r *http.Request, agent string) {
 		return
 	}
 	if m.stream != nil {
-		feed, err := m.stream(c)
-		if err == nil {
-			err = c.follow(feed, func(event any, failed error) any {
-				answer.Result, answer.Error = event, nil
-				if failed != nil {
-					answer.Result, answer.Error = nil, failureOf(failed).rpc()
-				}
-				return answer
-			})
-		}
+		err := c.streams(m, func(event any, failed error) any {
+			answer.Result, answer.Error = event, nil
+			if failed != nil {
+				answer.Result, answer.Error = nil, failureOf(failed).rpc()
+			}
+			return answer
+		})
 		if err != nil {
 			refuse(err)
 		}

@@ -15,6 +15,7 @@ import (
 	"usher/caps/value"
 	"usher/tools/agents"
 	"usher/tools/approvals"
+	"usher/tools/fault"
 	"usher/tools/pause"
 	"usher/venue"
 	"usher/venue/face"
@@ -116,7 +117,11 @@ func (c *call) take() (*delivery, error) {
 	if err := c.takeMessage(in, s); err != nil || push == nil {
 		return s, err
 	}
-	return s, c.p.SetPush(c.r.Context(), c.pushOf(push, s.rec.ID))
+	if err := c.p.SetPush(c.r.Context(), c.pushOf(push, s.rec.ID)); err != nil { // others were told of something meanwhile
+		f := failureOf(noPush(err))
+		return nil, f.because("the task " + s.rec.ID + " has the message, and its address is not told of it: " + f.text)
+	}
+	return s, nil
 }
 
 // takeMessage begins a task, or adds to one.
@@ -218,12 +223,17 @@ func (c *call) add(msg *a2a.Message, s *delivery) (err error) {
 	if json.Unmarshal(input, &text) != nil {
 		text = string(input)
 	}
-	ctx := c.r.Context()
+	ctx, again := c.r.Context(), map[string]string{"id": s.rec.ID}
+	if s.rec.Status == runs.Paused { // who is refused has left no message
+		if err := c.p.Still(ctx, "grid:jobResume", again); err != nil && fault.Of(err) != fault.ApprovalRequired {
+			return err
+		}
+	}
 	if _, err := c.p.Invoke(ctx, "agent:message", agents.Message{AgentID: s.rec.Agent, SessionID: s.rec.Session, Message: text}); err != nil {
 		return err
 	}
 	if s.rec.Status == runs.Paused {
-		if _, err := c.p.Invoke(ctx, "grid:jobResume", map[string]string{"id": s.rec.ID}); err != nil {
+		if _, err := c.p.Invoke(ctx, "grid:jobResume", again); err != nil {
 			return err
 		}
 	}
@@ -243,13 +253,10 @@ type verdict struct {
 // answer answers a request that the task waits for, where the message is one data part that
 // says so. The gate decides who is a person.
 func (c *call) answer(msg *a2a.Message, rec *runs.Record) (answered bool, err error) {
-	data, is := msg.Parts[0].Data().(map[string]any)
-	if !is || len(msg.Parts) != 1 || data["approval"] == nil {
+	raw, _ := msg.Parts[0].Data().(json.RawMessage)
+	var data map[string]any
+	if len(msg.Parts) != 1 || json.Unmarshal(raw, &data) != nil || data["approval"] == nil {
 		return false, nil
-	}
-	raw, err := json.Marshal(data)
-	if err != nil {
-		return false, err
 	}
 	var v verdict
 	if err := face.Strictly(raw, &v); err != nil || v.Approve == nil || v.Digest == "" {

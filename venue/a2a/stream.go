@@ -48,14 +48,23 @@ func (c *call) subscribe() (*feed, error) {
 	return &feed{rec: rec, shape: shape{artifacts: true}, stays: true}, nil
 }
 
-// follow sends what comes of a task, each event or error as wrap has it. An error is one of
-// before it began.
-func (c *call) follow(f *feed, wrap func(event any, failed error) any) error {
+// streams answers with the stream of a method, each event or error as wrap has it. An error is one
+// of before it began: who follows as many streams as they may has nothing done.
+func (c *call) streams(m *method, wrap func(event any, failed error) any) error {
 	done, err := c.face.door.Streams.Begin(c.p.Place(), c.p.Guest())
 	if err != nil {
 		return err
 	}
 	defer done()
+	f, err := m.stream(c)
+	if err == nil {
+		c.follow(f, wrap)
+	}
+	return err
+}
+
+// follow sends what comes of a task.
+func (c *call) follow(f *feed, wrap func(event any, failed error) any) {
 	s := face.NewStream(c.w)
 	still := func(ctx context.Context) error {
 		return c.p.Still(ctx, "grid:jobStatus", map[string]string{"id": f.rec.ID})
@@ -70,7 +79,6 @@ func (c *call) follow(f *feed, wrap func(event any, failed error) any) error {
 		}
 		return s.Send("", "", wrap(c.inVersion(a2a.StreamResponse{Event: ev}), nil))
 	})
-	return nil
 }
 
 // events are those of a task: itself first, then what changes.

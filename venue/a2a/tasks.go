@@ -111,14 +111,14 @@ func partOf(value json.RawMessage) *a2a.Part {
 	if json.Unmarshal(value, &text) == nil && len(value) > 0 && value[0] == '"' {
 		return a2a.NewTextPart(text)
 	}
-	var data any
-	if len(value) == 0 || json.Unmarshal(value, &data) != nil {
+	if !json.Valid(value) {
 		return nil
 	}
-	if m, is := data.(map[string]any); is && len(m) == 2 && m["truncated"] == true && m["size"] != nil {
+	var m map[string]any
+	if json.Unmarshal(value, &m) == nil && len(m) == 2 && m["truncated"] == true && m["size"] != nil {
 		return nil
 	}
-	return &a2a.Part{Content: a2a.Data{Value: data}, MediaType: jsonType}
+	return &a2a.Part{Content: a2a.Data{Value: value}, MediaType: jsonType}
 }
 
 func (c *call) get() (any, error) {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"usher/runtime"
+	"usher/tools"
 	"usher/tools/fault"
 	"usher/venue"
 	"usher/venue/config"
@@ -71,12 +72,33 @@ func (c *call) execute() error {
 	case config.AnswerStream:
 		return c.stream(p, x)
 	}
-	out, err := p.Invoke(c.ctx(), x.Operation, x.Input)
+	out, err := c.invoke(p, x)
 	if err != nil {
 		return err
 	}
 	c.record("", nil)
 	return c.ok(map[string]any{"data": out})
+}
+
+// invoke makes the call of an execute. Why a program of the user's fails that the agent may run, is the
+// user's to know, as with one that is told of later.
+func (c *call) invoke(p *venue.Principal, x *visitors.Execution) (json.RawMessage, error) {
+	out, err := p.Invoke(c.ctx(), x.Operation, x.Input)
+	if err == nil {
+		return out, nil
+	}
+	ruling, refused := p.Decide(c.ctx(), x.Operation, x.Input)
+	if refused == nil && ruling.Verdict() == tools.Allowed && ruling.Operation().Program() != nil {
+		if e := withheld(fault.Of(err)); e.Code != visitors.Internal { // of which the log has all
+			return nil, e
+		}
+	}
+	return nil, err
+}
+
+// withheld is an error of a code without what an operation says of it.
+func withheld(code fault.Code) *visitors.Refusal {
+	return refusal(fault.New(code, "the operation refused it"))
 }
 
 // batch executes each of a list; what becomes of one changes nothing for the others.
@@ -133,7 +155,7 @@ func (c *call) one(i int, in *item) (json.RawMessage, error) {
 	if a := x.Capability.Answer; a == config.AnswerAsync || a == config.AnswerStream {
 		return nil, &visitors.Refusal{Code: visitors.UnsupportedInBatch, Message: "it does not answer at once: execute it by itself"}
 	}
-	return p.Invoke(c.ctx(), x.Operation, x.Input)
+	return c.invoke(p, x)
 }
 
 // begin starts a run for an execute.
@@ -187,7 +209,7 @@ func outcomeOf(rec *runs.Record) map[string]any {
 
 // failure is why a run gave nothing. What its operation says of itself is not told.
 func failure(rec *runs.Record) *visitors.Refusal {
-	return refusal(fault.New(rec.Code, "the operation refused it"))
+	return withheld(rec.Code)
 }
 
 var errStream = &visitors.Refusal{Code: visitors.LimitExceeded, Message: "the stream has lasted as long as one may: execute it again"}

@@ -135,6 +135,7 @@ type pageView struct {
 // wantView is a capability that is asked for.
 type wantView struct {
 	Name, Description, Limits, Strength, Operation, Gives, Within string
+	Terms                                                         string // digest of these
 
 	Off   bool   // the person has taken the tick away
 	Typed string // limits of the person
@@ -271,7 +272,7 @@ func (c *call) wantViews(q *visitors.Question) (list []wantView) {
 	s := c.face.room.Settings()
 	for i := range q.Pending {
 		g := &q.Pending[i]
-		w := wantView{Name: g.Capability, Limits: g.Constraints.String(), Strength: "none"}
+		w := wantView{Name: g.Capability, Terms: q.Terms[g.Capability], Limits: g.Constraints.String(), Strength: "none"}
 		if one := s.Capability(g.Capability); one != nil {
 			w.Description, w.Operation = one.Description, one.Operation
 			if one.Approval != "" {

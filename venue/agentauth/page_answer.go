@@ -110,13 +110,16 @@ func answerOf(form url.Values) (said visitors.Answer, err error) {
 		}
 	}
 	said.Passkey = json.RawMessage(form.Get("passkey-get"))
-	said.Capabilities = map[string]visitors.Constraints{}
+	said.Capabilities, said.Terms = map[string]visitors.Constraints{}, map[string]string{}
 	for _, name := range form["allow"] {
 		limits, err := visitors.ParseConstraints(json.RawMessage(strings.TrimSpace(form.Get("limit-" + name))))
 		if err != nil {
 			return said, err
 		}
 		said.Capabilities[name] = limits
+		if form.Has("terms-" + name) {
+			said.Terms[name] = form.Get("terms-" + name)
+		}
 	}
 	return said, nil
 }

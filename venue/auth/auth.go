@@ -20,6 +20,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -52,7 +53,8 @@ type Options struct {
 	Verifier *ucan.Verifier
 	Now      func() time.Time
 	Sure     func(context.Context) (now time.Time, sure bool) // of [clock.Clock]
-	NewID    func() (string, error)
+	NewID    func() (string, error)                           // an id is no secret: others of its moment are near it
+	Rand     io.Reader
 	Logger   *slog.Logger
 	// Secret returns a secret of the configuration's user; nil is for venues without a configuration.
 	Secret func(ctx context.Context, name string) (string, error)

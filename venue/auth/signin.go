@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
 	"time"
@@ -68,7 +69,7 @@ func (r *Room) SignIn(ctx context.Context, token string) (secret string, err err
 
 // begin stores a session of an identity, and drops some that are over.
 func (r *Room) begin(ctx context.Context, id *Identity, s session) (secret string, err error) {
-	random, err := r.NewID()
+	random, err := r.secret()
 	if err != nil {
 		return "", err
 	}
@@ -94,6 +95,15 @@ func (r *Room) begin(ctx context.Context, id *Identity, s session) (secret strin
 		return "", fmt.Errorf("sign in: %w", err)
 	}
 	return secret, nil
+}
+
+// secret returns what nobody guesses, whatever else of the venue they have seen.
+func (r *Room) secret() (string, error) {
+	raw := make([]byte, 32)
+	if _, err := io.ReadFull(r.Rand, raw); err != nil {
+		return "", fmt.Errorf("make a secret: %w", err)
+	}
+	return b64.EncodeToString(raw), nil
 }
 
 func sessionKey(secret string) string {
@@ -189,8 +199,8 @@ func (r *Room) Ask(ctx context.Context, provider, redirect, to string) (q Questi
 		return q, "", err
 	}
 	q = Question{Provider: provider, Redirect: redirect, Verifier: oauth2.GenerateVerifier(), To: to}
-	if q.State, err = r.NewID(); err == nil {
-		q.Nonce, err = r.NewID()
+	if q.State, err = r.secret(); err == nil {
+		q.Nonce, err = r.secret()
 	}
 	return q, o.AuthCodeURL(q.State, oidc.Nonce(q.Nonce), oauth2.S256ChallengeOption(q.Verifier)), err
 }

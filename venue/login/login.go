@@ -120,14 +120,14 @@ func (f *Face) enter(w http.ResponseWriter, r *http.Request, secret, to string) 
 			return
 		}
 	}
-	http.SetCookie(w, cookie(r, face.SessionCookie(r), "/", secret, auth.SessionLife))
+	http.SetCookie(w, cookie(r, face.SessionCookie(r), secret, auth.SessionLife))
 	http.Redirect(w, r, local(to), http.StatusSeeOther)
 }
 
 // cookie is one that no script sees; a life below zero removes it.
-func cookie(r *http.Request, name, path, value string, life time.Duration) *http.Cookie {
+func cookie(r *http.Request, name, value string, life time.Duration) *http.Cookie {
 	return &http.Cookie{
-		Name: name, Value: value, Path: path, MaxAge: int(life / time.Second),
+		Name: name, Value: value, Path: "/", MaxAge: int(life / time.Second),
 		HttpOnly: true, Secure: face.IsSecure(r), SameSite: http.SameSiteLaxMode,
 	}
 }
@@ -141,8 +141,14 @@ func local(to string) string {
 	return to
 }
 
-// questionCookie holds what the browser asks a provider.
-const questionCookie = "usher-question"
+// questionCookie holds what the browser asks a provider. As [face.SessionCookie] it is this host's: one
+// that another site has set would sign in whom that site likes.
+func questionCookie(r *http.Request) string {
+	if face.IsSecure(r) {
+		return "__Host-usher-question"
+	}
+	return "usher-question"
+}
 
 // ask sends the browser to a provider.
 func (f *Face) ask(w http.ResponseWriter, r *http.Request) {
@@ -160,7 +166,7 @@ func (f *Face) ask(w http.ResponseWriter, r *http.Request) {
 		f.fail(w, r, err)
 		return
 	}
-	http.SetCookie(w, cookie(r, questionCookie, Path, base64.RawURLEncoding.EncodeToString(raw), questionLife))
+	http.SetCookie(w, cookie(r, questionCookie(r), base64.RawURLEncoding.EncodeToString(raw), questionLife))
 	http.Redirect(w, r, address, http.StatusSeeOther)
 }
 
@@ -169,7 +175,7 @@ var errNoQuestion = fault.New(fault.Refused, "this browser asked no provider, or
 // answer signs in whom a provider tells of.
 func (f *Face) answer(w http.ResponseWriter, r *http.Request) {
 	q, err := questionOf(r)
-	http.SetCookie(w, cookie(r, questionCookie, Path, "", -time.Second))
+	http.SetCookie(w, cookie(r, questionCookie(r), "", -time.Second))
 	if err == nil && q.Provider != r.PathValue("provider") {
 		err = errNoQuestion
 	}
@@ -198,7 +204,7 @@ func printable(code string) string {
 }
 
 func questionOf(r *http.Request) (q auth.Question, err error) {
-	c, err := r.Cookie(questionCookie)
+	c, err := r.Cookie(questionCookie(r))
 	if err != nil {
 		return q, errNoQuestion
 	}
@@ -225,6 +231,6 @@ func (f *Face) out(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	http.SetCookie(w, cookie(r, face.SessionCookie(r), "/", "", -time.Second))
+	http.SetCookie(w, cookie(r, face.SessionCookie(r), "", -time.Second))
 	http.Redirect(w, r, Path, http.StatusSeeOther)
 }

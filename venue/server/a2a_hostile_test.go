@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -44,6 +45,34 @@ func TestAListLooksAtNoApprovals(t *testing.T) {
 	}
 	if more := rows() - before; more != 0 {
 		t.Errorf("a list of two tasks makes %d calls beside its own", more)
+	}
+}
+
+// However large tasks are, a page of them is not, and all are listed.
+func TestAPageOfLargeTasks(t *testing.T) {
+	p := serve(t, "")
+	const tasks, most = 20, 8 << 20
+	large := strings.Repeat("x", 450<<10)
+	for range tasks {
+		if r := p.rpc(t, a2aAsk{}, "/carol", "SendMessage", message(large, "")); r.code != 0 {
+			t.Fatal(r.text)
+		}
+	}
+	seen, token := map[any]bool{}, ""
+	for {
+		r := p.rpc(t, a2aAsk{}, "/carol", "ListTasks", fmt.Sprintf(`{"pageSize":100,"includeArtifacts":true,"pageToken":%q}`, token))
+		if len(r.raw) > most {
+			t.Fatalf("a page has %d bytes, want %d at most", len(r.raw), most)
+		}
+		for _, task := range r.result["tasks"].([]any) {
+			seen[task.(map[string]any)["id"]] = true
+		}
+		if token, _ = r.at("nextPageToken").(string); token == "" {
+			break
+		}
+	}
+	if len(seen) != tasks {
+		t.Errorf("the pages have %d tasks, want %d", len(seen), tasks)
 	}
 }
 

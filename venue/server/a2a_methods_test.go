@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"usher/runtime"
 	"usher/venue/auth"
 )
 
@@ -222,6 +223,18 @@ func strangers(t *testing.T, caps string) *port {
 	return p
 }
 
+// Who follows as many streams as they may begins no task by one more.
+func TestAStreamTooManyBeginsNothing(t *testing.T) {
+	p := serve(t, "")
+	p.door.Streams.Most = 1
+	id, _ := p.begun(t, "wait")
+	p.request(t, a2aAsk{}, "GET", "/a2a/bob/tasks/"+id+":subscribe", "")
+	p.both(t, a2aAsk{}, "/bob", "SendStreamingMessage", message("hi", ""), "POST", "/message:stream", message("hi", ""), fails(-32000, 429, "TOO_MANY_RUNS"))
+	if r := p.rpc(t, a2aAsk{}, "/bob", "ListTasks", `{}`); r.at("totalSize") != 1.0 {
+		t.Errorf("it has begun: %s", r.raw)
+	}
+}
+
 // A denial is told as at every door, and what it says is the gate's own.
 func TestADenialIsTheGatesOwn(t *testing.T) {
 	p := strangers(t, "[{with: g/carol, can: agent/request}]")
@@ -309,5 +322,43 @@ func TestPagesHaveEachTaskOnce(t *testing.T) {
 	}
 	if len(seen) != 5 {
 		t.Errorf("%d tasks were listed", len(seen))
+	}
+}
+
+// A message to a task that its owner has paused is left for the agent only where whoever sends it may
+// have the task go on.
+func TestAMessageToAPausedTask(t *testing.T) {
+	for may, want := range map[string]int{"crud": -32049, "'*'": 0} {
+		p := strangers(t, "[{with: g/, can: agent}, {with: j/, can: "+may+"}, {with: w/, can: crud}]")
+		them, err := p.venue.User(t.Context(), auth.AnonymousUser)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.model.Ask("covia_write", `{"path":"w/refunds/1","value":5}`)
+		no := a2aAsk{token: "-"}
+		r := p.rpc(t, no, "/bob", "SendMessage", message("refund", ""))
+		id, _ := r.at("task.id").(string)
+		if _, err := them.Invoke(t.Context(), "grid:jobPause", map[string]string{"id": id}); err != nil {
+			t.Fatalf("%v: %s", err, r.raw)
+		}
+		said := p.rpc(t, no, "/bob", "SendMessage", strings.Replace(message("and hurry", `,"taskId":"`+id+`"`), `{"message"`, `{"configuration":{"returnImmediately":true},"message"`, 1))
+		if said.code != want {
+			t.Errorf("%s: %s", may, said.raw)
+		}
+		bob, err := them.Agent(t.Context(), "bob")
+		if err != nil {
+			t.Fatal(err)
+		}
+		left := false
+		for e, err := range bob.History(t.Context(), r.at("task.contextId").(string)) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, is := e.Event.(runtime.InboxMessage)
+			left = left || is
+		}
+		if left != (want == 0) {
+			t.Errorf("%s: the message is left: %v", may, left)
+		}
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -233,5 +235,46 @@ func TestAnAddressIsToldNoLonger(t *testing.T) {
 	}
 	if len(got) != 0 {
 		t.Errorf("told %s", (<-got).body)
+	}
+}
+
+// A message whose address could not be told begins no task.
+func TestAMessageWithoutRoomForItsAddress(t *testing.T) {
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) }))
+	t.Cleanup(srv.Close)
+	p := serve(t, fmt.Sprintf("a2a: {private_pushes: [%q]}\n", strings.TrimPrefix(srv.URL, "http://")))
+	fill := func(id string, most int) {
+		for i := range most {
+			if err := p.alice.SetPush(t.Context(), webhooks.Push{ID: fmt.Sprint(i), Run: id, Form: "1.0", Address: webhooks.Address{URL: srv.URL}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for n := range 32 {
+		id := p.rpc(t, a2aAsk{}, "/carol", "SendMessage", message("hi", "")).at("task.id").(string)
+		fill(id, min(8, 255-8*n))
+	}
+	count := func() int { return int(p.rpc(t, a2aAsk{}, "/carol", "ListTasks", `{}`).at("totalSize").(float64)) }
+	const atOnce = 8
+	before, in := count(), strings.TrimSuffix(message("hi", ""), "}")+fmt.Sprintf(`,"configuration":{"taskPushNotificationConfig":{"url":%q}}}`, srv.URL)
+	var begun atomic.Int64
+	var all sync.WaitGroup
+	for range atOnce { // one of them has room
+		all.Go(func() {
+			if r := p.rpc(t, a2aAsk{}, "/carol", "SendMessage", in); r.code == 0 || strings.Contains(r.text, "has the message") {
+				begun.Add(1)
+			}
+		})
+	}
+	all.Wait()
+	if after := count(); after != before+int(begun.Load()) || begun.Load() == 0 {
+		t.Errorf("%d tasks came, and of %d the callers know", after-before, begun.Load())
+	}
+	before = count()
+	if r := p.rpc(t, a2aAsk{}, "/carol", "SendMessage", in); r.reason != "LIMIT_REACHED" {
+		t.Errorf("one push too many: %s", r.raw)
+	}
+	if after := count(); after != before {
+		t.Errorf("there are %d tasks, want %d", after, before)
 	}
 }

@@ -87,3 +87,34 @@ func TestATaskIsNotNarrowedLater(t *testing.T) {
 		t.Errorf("%d of %d messages were sent: %s", asked, len(answers), r.raw)
 	}
 }
+
+// Numbers of a message reach the agent as they came, however large, and come back so.
+func TestNumbersStayAsTheyCame(t *testing.T) {
+	p := serve(t, "")
+	const data = `{"amount":9007199254740993,"rate":0.10000000000000000001}`
+	for name, tt := range map[string]struct {
+		a              a2aAsk
+		method, params string
+	}{
+		"1.0":           {a2aAsk{}, "SendMessage", `{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"data":` + data + `}]}}`},
+		"0.3":           {a2aAsk{version: "0.3"}, "message/send", `{"message":{"messageId":"m","role":"user","parts":[{"kind":"data","data":` + data + `}]}}`},
+		"beside a text": {a2aAsk{}, "SendMessage", `{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"pay"},{"data":` + data + `}]}}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := p.rpc(t, tt.a, "/carol", tt.method, tt.params)
+			id, _ := r.at("task.id").(string)
+			if id == "" {
+				id, _ = r.at("id").(string)
+			}
+			rec, err := p.alice.Run(t.Context(), id)
+			if err != nil {
+				t.Fatalf("%v: %s", err, r.raw)
+			}
+			for _, told := range []string{string(rec.Input), r.raw} {
+				if told = strings.ReplaceAll(told, `\`, ""); !strings.Contains(told, "9007199254740993") || !strings.Contains(told, "0.10000000000000000001") {
+					t.Errorf("told %s", told)
+				}
+			}
+		})
+	}
+}

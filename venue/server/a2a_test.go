@@ -41,6 +41,7 @@ type port struct {
 	venue *venue.Venue
 	alice *venue.User
 	model *model
+	door  *face.Door
 	url   string
 	token string
 	later atomic.Int64 // than the machine's clock, ns
@@ -83,7 +84,8 @@ func serveModels(t *testing.T, c *config.Config, models map[string]runtime.Model
 	}
 	p.token = p.tokenOf(t, p.alice, tokens.New{Name: "a"})
 	mux := http.NewServeMux()
-	f := a2a.New(&face.Door{Venue: p.venue})
+	p.door = &face.Door{Venue: p.venue}
+	f := a2a.New(p.door)
 	for _, path := range []string{a2a.Prefix, a2a.Prefix + "/", a2a.CardPath} {
 		mux.Handle(path, f)
 	}

@@ -94,6 +94,7 @@ func TestGrantsAreApprovals(t *testing.T) {
 			},
 			"register again": func(t *rapid.T) {
 				g, asks := pick(t), draw()
+				c.pass(time.Second)
 				status, out := h.registerKey(g.key, object{"capabilities": append(wanted(asks), "read_account")})
 				if check(status, out, http.StatusOK, http.StatusConflict); status == http.StatusOK {
 					g.asks, g.code = asks, code(out)
@@ -148,6 +149,7 @@ func TestGrantsAreApprovals(t *testing.T) {
 			},
 			"rotate": func(t *rapid.T) {
 				g, next := pick(t), visitorNewKey()
+				c.pass(time.Second)
 				status, out := w.post("/agent/rotate-key", h.jwt(nil), object{"agent_id": g.id, "public_key": next.public})
 				if check(status, out, http.StatusOK, http.StatusForbidden); status == http.StatusOK {
 					g.key = next

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"usher/caps"
 	"usher/tools"
@@ -48,6 +49,65 @@ func TestAnAgentComesAsOftenByAnotherKey(t *testing.T) {
 	if a.key = next; !a.comes() {
 		t.Error("one more by another key is let in")
 	}
+}
+
+// The keys that the agents of a host and itself get come as seldom as what stays for good: each has the
+// delegations of the one before revoked.
+func TestKeysComeSeldom(t *testing.T) {
+	c := newClock()
+	w := visitorOpen(t, &venue.Options{Now: c.now})
+	h := w.host()
+	first := h.approved(object{"capabilities": []any{"read_account", "write_account"}})
+	agents := []*agent{first, h.approved2(object{"capabilities": []any{"read_account"}})}
+	rotated := 0
+	for n := range 100 {
+		a, next := agents[n%2], visitorNewKey()
+		status, out := w.post("/agent/rotate-key", a.jwt(nil), object{"public_key": next.public})
+		if status != http.StatusOK {
+			w.want("one key more", status, out, http.StatusTooManyRequests, "rate_limited")
+			break
+		}
+		a.key = next
+		rotated++
+	}
+	if rotated < 10 || rotated > 50 {
+		t.Errorf("%d keys came at once", rotated)
+	}
+	status, out := w.post("/host/rotate-key", h.jwt(nil), object{"public_key": visitorNewKey().public})
+	w.want("one of the host", status, out, http.StatusTooManyRequests, "rate_limited")
+	other := w.host().approved(object{"capabilities": []any{"read_account"}})
+	if status, out := w.post("/agent/rotate-key", other.jwt(nil), object{"public_key": visitorNewKey().public}); status != http.StatusOK {
+		t.Errorf("an agent of another host: %d %v", status, out)
+	}
+	c.pass(time.Minute)
+	if status, out := w.post("/agent/rotate-key", first.jwt(nil), object{"public_key": visitorNewKey().public}); status != http.StatusOK {
+		t.Errorf("a minute later: %d %v", status, out)
+	}
+}
+
+// Agents in the place of others that have ended come as seldom.
+func TestAgentsInThePlaceOfOthersComeSeldom(t *testing.T) {
+	c := newClock()
+	w := few(t, c)
+	h := w.host()
+	h.approved(object{"capabilities": []any{"read_account"}})
+	made := 0
+	for range 200 {
+		a, status := h.register(object{"capabilities": []any{"read_account"}})
+		if status != http.StatusOK {
+			w.want("one more", status, a.was, http.StatusTooManyRequests, "rate_limited")
+			break
+		}
+		made++
+		if status, out := w.post("/agent/revoke", h.jwt(nil), object{"agent_id": a.id}); status != http.StatusOK {
+			t.Fatalf("revoke: %d %v", status, out)
+		}
+	}
+	if made < 10 || made > 50 {
+		t.Errorf("%d agents came and went at once", made)
+	}
+	c.pass(time.Minute)
+	h.approved2(object{"capabilities": []any{"read_account"}})
 }
 
 // Each execute of a batch is a request.

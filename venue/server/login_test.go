@@ -337,6 +337,45 @@ func TestProvider(t *testing.T) {
 	}
 }
 
+// Over TLS a question that another site of the same domain has put into the browser signs nobody in.
+func TestAQuestionOfAnotherSite(t *testing.T) {
+	idp := newProvider(t)
+	p := openLogin(t, &venue.Options{Auth: config.Auth{Providers: []config.Provider{{Name: "acme", Issuer: idp.URL, ClientID: "usher"}}}})
+	p.browser.Jar = nil // what it brings is said below
+	p.browser.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	ask := func(path string, cookies ...*http.Cookie) *http.Response {
+		t.Helper()
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.URL+login.Path+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("X-Forwarded-Proto", "https")
+		for _, c := range cookies {
+			req.AddCookie(c)
+		}
+		resp, err := p.browser.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = resp.Body.Close()
+		return resp
+	}
+	asked := ask("/acme")
+	question := asked.Cookies()[0]
+	if resp, err := http.Get(asked.Header.Get("Location")); err == nil { // the other site's own sign-in
+		_ = resp.Body.Close()
+	}
+	to := "/acme/callback?code=c0de&state=" + mustParse(t, asked.Header.Get("Location")).Query().Get("state")
+	for name, want := range map[string]int{"usher-question": http.StatusForbidden, question.Name: http.StatusSeeOther} {
+		if resp := ask(to, &http.Cookie{Name: name, Value: question.Value}); resp.StatusCode != want {
+			t.Errorf("%s: %d, want %d", name, resp.StatusCode, want)
+		}
+	}
+	if !strings.HasPrefix(question.Name, "__Host-") || question.Path != "/" || !question.Secure {
+		t.Errorf("other sites may set %v", question)
+	}
+}
+
 // stateOf is the state of the question in the browser's cookie.
 func stateOf(t *testing.T, p *place) string {
 	t.Helper()

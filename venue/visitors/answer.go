@@ -30,6 +30,8 @@ type Question struct {
 	Ask     *ask
 	Pending []Grant // those that are asked for
 	IsClaim bool    // the person takes over an autonomous agent, which ends
+
+	Terms map[string]string // of Pending, by the capabilities: what of each an [Answer] is about
 }
 
 // errCode does not say whether there is such an agent. errGuess is the same of a code that is nobody's.
@@ -140,6 +142,7 @@ func (r *Room) questionOf(who Person, a *Agent, h *Host) (*Question, error) {
 			q.Pending = append(q.Pending, g)
 		}
 	}
+	q.Terms = r.set.Load().terms(q.Pending)
 	return q, nil
 }
 
@@ -206,8 +209,20 @@ type Answer struct {
 	// zero is with the agent.
 	Until   time.Time
 	Lasts   time.Duration
-	Reason  string          // of a refusal
-	Passkey json.RawMessage // what a passkey said to [Room.AskApproval]; nil for nothing
+	Reason  string            // of a refusal
+	Terms   map[string]string // those of the [Question] that they looked at; one that is missing is as it was when it was asked for
+	Passkey json.RawMessage   // what a passkey said to [Room.AskApproval]; nil for nothing
+}
+
+// isOf reports whether what is approved of a question is what the person looked at, as the settings are.
+func (a *Answer) isOf(q *Question, s *settings) bool {
+	return !slices.ContainsFunc(q.Pending, func(g Grant) bool {
+		seen, looked := a.Terms[g.Capability]
+		if !looked {
+			seen = q.Ask.Terms[g.Capability]
+		}
+		return a.approves(&g) && s.termsOf(&g) != seen
+	})
 }
 
 // until is when the grants of a word end that is given now.
@@ -277,6 +292,9 @@ func (r *Room) answer(ctx context.Context, c *change, who Person, q *Question, s
 	if err := r.swap(ctx, c, a, approvals.Swap{As: as, By: who.DID, Reason: said.Reason}, nil); err != nil {
 		return nil, err
 	}
+	for i := range q.Pending {
+		a.decides(q.Pending[i].Capability)
+	}
 	if !said.Approve {
 		c.says(nil, who.DID, "approve", a, string(denied))
 		c.end(a, denied, now, func(g *Grant) bool { return g.Status == Pending })
@@ -288,6 +306,9 @@ func (r *Room) answer(ctx context.Context, c *change, who Person, q *Question, s
 	}
 	if q.leavesAll(said) {
 		return nil, errNothing
+	}
+	if !said.isOf(q, set) {
+		return nil, errTerms
 	}
 	if err := r.strong(ctx, c, who, q, said, nonce); err != nil {
 		return nil, err
@@ -333,6 +354,8 @@ func (r *Room) answer(ctx context.Context, c *change, who Person, q *Question, s
 }
 
 var errNothing = refuse(InvalidRequest, "none of the capabilities that the agent asks for is approved: deny the request, name some, or leave the list out to approve all of them")
+
+var errTerms = refuse(InvalidRequest, "what is asked for would give something else than it did: look at it again on the page of the venue, /agent/device, then approve")
 
 // leavesAll reports whether an approval names none of what is asked for.
 func (q *Question) leavesAll(said *Answer) bool {

@@ -92,6 +92,7 @@ func (r *Room) ask(ctx context.Context, c *change, a *Agent, h *Host, ask ask) (
 		life = ownLife
 	}
 	ask.Created, ask.Expires, ask.Request, ask.Code, ask.Device = now.UnixMilli(), now.Add(life).UnixMilli(), "", "", ""
+	ask.Terms = r.set.Load().terms(a.Grants)
 	said := &Approval{Method: ask.Method, ExpiresIn: int64(life / time.Second), Interval: int64(interval / time.Second), BindingMessage: ask.Says}
 	var filed *approvals.Filing
 	if !ask.Asked.IsZero() {

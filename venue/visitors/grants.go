@@ -149,6 +149,16 @@ func (r *Room) stands(ctx context.Context, a *Agent, g *Grant) bool {
 	return true
 }
 
+// isWithdrawn reports whether a delegation of a grant was revoked by itself.
+func (r *Room) isWithdrawn(ctx context.Context, g *Grant) (bool, error) {
+	for _, cid := range g.Tokens {
+		if list, err := r.Verifier.Store.Revocations(ctx, cid); err != nil || len(list) > 0 {
+			return true, err
+		}
+	}
+	return false, nil
+}
+
 // GrantStatus is the status of a grant as the agent is told: a delegation that the person has
 // revoked by itself is a revoked grant.
 func (r *Room) GrantStatus(ctx context.Context, a *Agent, g *Grant) Status {

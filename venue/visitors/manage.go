@@ -2,6 +2,7 @@ package visitors
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"usher/ucan"
@@ -170,7 +171,8 @@ func (r *Room) fewer(list []Grant) (kept []Grant) {
 }
 
 // Reactivate has an expired agent go on, with the defaults alone: what it was granted beyond
-// them, and what it asks for, is dropped.
+// them, and what it asks for, is dropped. Where a person has decided about one of them, it has what
+// is left of what they granted.
 func (r *Room) Reactivate(ctx context.Context, by *Caller, id string) (*RegisterResult, error) {
 	if by.Agent != nil {
 		return nil, refuse(Unauthorized, "the host has its agents go on")
@@ -189,10 +191,18 @@ func (r *Room) reactivate(ctx context.Context, c *change, a *Agent) error {
 	if err := r.forget(ctx, c, a); err != nil {
 		return err
 	}
-	defaults := map[string]Constraints{}
-	for i := range a.Grants {
-		if g := &a.Grants[i]; g.Default && g.Status == Active {
-			defaults[g.Capability] = g.Constraints
+	has := map[string][]Grant{}
+	for _, g := range a.Grants {
+		if r.standing(&g) != Active {
+			continue
+		}
+		switch withdrawn, err := r.isWithdrawn(ctx, &g); {
+		case err != nil:
+			return err
+		case withdrawn:
+			a.decides(g.Capability)
+		default:
+			has[g.Capability] = append(has[g.Capability], g)
 		}
 	}
 	c.end(a, Revoked, r.Now(), every)
@@ -201,13 +211,19 @@ func (r *Room) reactivate(ctx context.Context, c *change, a *Agent) error {
 		return errNotAutonomous
 	}
 	for i := range s.Capabilities {
-		one := &s.Capabilities[i]
-		limits, had := defaults[one.Name]
-		if a.Mode == delegated && !one.Default || a.Mode == Autonomous && !(had && s.isLent(a, one.Name)) {
+		name := s.Capabilities[i].Name
+		if !s.isLent(a, name) {
 			continue
 		}
-		if err := r.giveDefault(ctx, c, a, &Want{one.Name, limits}, a.Reason); err != nil {
-			return err
+		again := has[name]
+		if len(again) == 0 && a.Mode == delegated && !slices.Contains(a.Decided, name) {
+			again = []Grant{{}}
+		}
+		for i := range again {
+			err := r.giveDefault(ctx, c, a, &Want{name, again[i].Constraints}, a.Reason, again[i].until())
+			if err != nil && codeOf(err) != InvalidRequest { // of that the configuration leaves nothing now
+				return err
+			}
 		}
 	}
 	a.Grants = r.fewer(a.Grants)

@@ -13,16 +13,17 @@ const (
 	knownRate, knownBurst       = 200, 1000 // requests a second
 	strangerRate, strangerBurst = 5, 200
 	askRate, askBurst           = 0.1, 30 // times a second that a host has its person told
+	keyRate, keyBurst           = 0.1, 30 // keys a second that a host and its agents get: what each ends stays for good
 )
 
 // rates bounds how often hosts and agents come.
 type rates struct {
-	strangers   *rate.Limiter
-	known, asks *ratelimit.Table
+	strangers         *rate.Limiter
+	known, asks, keys *ratelimit.Table
 }
 
 func newRates() rates {
-	return rates{rate.NewLimiter(strangerRate, strangerBurst), ratelimit.New(knownRate, knownBurst), ratelimit.New(askRate, askBurst)}
+	return rates{rate.NewLimiter(strangerRate, strangerBurst), ratelimit.New(knownRate, knownBurst), ratelimit.New(askRate, askBurst), ratelimit.New(keyRate, keyBurst)}
 }
 
 // request counts one of a host or an agent.
@@ -33,6 +34,11 @@ func (r *rates) request(name string, now time.Time) error {
 // ask counts that a host has its person asked.
 func (r *rates) ask(host string, now time.Time) error {
 	return tooMany(r.asks.Take(host, now), askRate)
+}
+
+// key counts another key of a host, or of an agent of it.
+func (r *rates) key(host string, now time.Time) error {
+	return tooMany(r.keys.Take(host, now), keyRate)
 }
 
 func tooMany(let bool, often float64) error {

@@ -2,6 +2,7 @@ package visitors
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 
 	"usher/ucan"
@@ -62,10 +63,18 @@ type Agent struct {
 	Seen      int64    `json:"seen,omitempty"`
 	Updated   int64    `json:"updated"`
 	Grants    []Grant  `json:"grants,omitempty"`
-	Ask       *ask     `json:"ask,omitempty"` // what waits for a person
+	Ask       *ask     `json:"ask,omitempty"`     // what waits for a person
+	Decided   []string `json:"decided,omitempty"` // capabilities that a person has granted, refused or revoked: it gets none of them without asking
 
 	rev  uint64
 	kept ucan.DID // Key as it is stored: one of those at JWKS may stand in its place
+}
+
+// decides notes that a person has said what the agent has of a capability.
+func (a *Agent) decides(capability string) {
+	if !slices.Contains(a.Decided, capability) {
+		a.Decided = append(slices.Clip(a.Decided), capability)
+	}
 }
 
 // Grant is a capability that an agent has, or asks for. There may be several of one
@@ -85,6 +94,14 @@ type Grant struct {
 	memo *memo // nil where nothing is remembered
 }
 
+// until is when the grant ends by itself; zero is with its agent.
+func (g *Grant) until() time.Time {
+	if g.Expires == 0 {
+		return time.Time{}
+	}
+	return time.Unix(g.Expires, 0)
+}
+
 // ask is what an agent waits for: the pending grants of it, and in the beginning itself.
 type ask struct {
 	Kind    string   `json:"kind"` // register, escalate or claim
@@ -99,6 +116,8 @@ type ask struct {
 	Created int64    `json:"created"`           // ms
 	Expires int64    `json:"expires"`           // ms
 	Request string   `json:"request,omitempty"` // that stands for it in the approvals of Asked
+
+	Terms map[string]string `json:"terms,omitempty"` // of the capabilities when they were asked for: see [settings.terms]
 }
 
 // Kinds of what is asked.

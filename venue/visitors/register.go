@@ -263,7 +263,7 @@ func (r *Room) autonomous(ctx context.Context, c *change, a *Agent, h *Host, in 
 		h.Status = Active
 	}
 	for i := range wanted {
-		if err := r.giveDefault(ctx, c, a, &wanted[i], in.Reason); err != nil {
+		if err := r.giveDefault(ctx, c, a, &wanted[i], in.Reason, time.Time{}); err != nil {
 			return err
 		}
 	}
@@ -271,10 +271,10 @@ func (r *Room) autonomous(ctx context.Context, c *change, a *Agent, h *Host, in 
 }
 
 // giveDefault signs another grant of an agent, which nobody is asked for.
-func (r *Room) giveDefault(ctx context.Context, c *change, a *Agent, w *Want, reason string) error {
+func (r *Room) giveDefault(ctx context.Context, c *change, a *Agent, w *Want, reason string, until time.Time) error {
 	g := r.newGrant(w, reason)
 	g.Default = true
-	if err := r.issue(ctx, c, a, &g, a.User, time.Time{}); err != nil {
+	if err := r.issue(ctx, c, a, &g, a.User, until); err != nil {
 		return err
 	}
 	a.Grants = append(a.Grants, g)

@@ -61,7 +61,8 @@ func (r *Room) finish(ctx context.Context, c *change, by *Caller, who ucan.DID, 
 	return nil
 }
 
-// RevokeGrants ends the grants of some capabilities of an agent, and returns how many.
+// RevokeGrants ends the grants of some capabilities of an agent, and returns how many. What a person
+// has revoked the agent gets from nobody but a person.
 func (r *Room) RevokeGrants(ctx context.Context, by *Caller, who ucan.DID, id string, capabilities []string) (out *Agent, n int, err error) {
 	if len(capabilities) == 0 || len(capabilities) > maxAsked {
 		return nil, 0, refuse(InvalidRequest, "capabilities has 1 to %d names", maxAsked)
@@ -73,7 +74,13 @@ func (r *Room) RevokeGrants(ctx context.Context, by *Caller, who ucan.DID, id st
 			return err
 		}
 		out = a
-		if n = c.end(a, Revoked, r.Now(), named); n > 0 {
+		known := len(a.Decided)
+		for _, name := range capabilities {
+			if by == nil && r.set.Load().grant[name] != nil && !a.Status.IsFinal() {
+				a.decides(name)
+			}
+		}
+		if n = c.end(a, Revoked, r.Now(), named); n > 0 || len(a.Decided) > known {
 			c.agent(a, r.Now())
 			c.says(by, who, "revoke-capability", a, string(Revoked))
 			c.row.Detail = value.Cut(strings.Join(capabilities, " "), maxText)

@@ -14,7 +14,7 @@ func (r *Room) RotateAgent(ctx context.Context, caller *Caller, id string, raw [
 	}
 	key, err := readKey(raw)
 	if err == nil {
-		err = r.strange(caller)
+		err = r.rotates(caller)
 	}
 	if err != nil {
 		return nil, err
@@ -49,6 +49,14 @@ func (r *Room) RotateAgent(ctx context.Context, caller *Caller, id string, raw [
 	})
 }
 
+// rotates counts another key.
+func (r *Room) rotates(by *Caller) error {
+	if err := r.rates.key(by.Host.ID, r.Now()); err != nil {
+		return err
+	}
+	return r.strange(by)
+}
+
 // RotateHost gives a host another key. The old one is never a host's again, where a person
 // answers for it.
 func (r *Room) RotateHost(ctx context.Context, by *Caller, raw []byte) (out *Host, err error) {
@@ -57,7 +65,7 @@ func (r *Room) RotateHost(ctx context.Context, by *Caller, raw []byte) (out *Hos
 	}
 	key, err := readKey(raw)
 	if err == nil {
-		err = r.strange(by)
+		err = r.rotates(by)
 	}
 	if err != nil {
 		return nil, err

@@ -21,7 +21,8 @@ func slotKey(host string, n int) string { return fmt.Sprintf("%s%06d", slotsOf(h
 // maxSlots is how many of a host are removed with it: more stay, and harm nobody.
 const maxSlots = 1000
 
-// slot adds to a change that an agent takes a slot of its host, where it has none.
+// slot adds to a change that an agent takes a slot of its host, where it has none. One that another has
+// had comes as another key does.
 func (r *Room) slot(ctx context.Context, c *change, host, agent string) error {
 	most := cmp.Or(r.set.Load().Agents, defaultAgents)
 	taken := make(map[string]store.Row)
@@ -57,6 +58,9 @@ func (r *Room) slot(ctx context.Context, c *change, host, agent string) error {
 	}
 	if free == "" || counts >= most {
 		return refuse(agentLimit, "the host has %d agents, as many as one may have: revoke some", counts)
+	}
+	if err := r.rates.key(host, r.Now()); err != nil {
+		return err
 	}
 	c.set(free, taken[free].Rev, []byte(agent))
 	return nil

@@ -3,6 +3,7 @@ package visitors
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"slices"
 
@@ -124,26 +125,56 @@ func (r *Room) approval(who Person, q *Question, said *Answer) (*approval, error
 		if !said.approves(g) {
 			continue
 		}
-		of := s.grant[g.Capability]
-		if of == nil {
-			return nil, refuse(invalidCaps, "there is no capability %s any more", g.Capability)
-		}
-		limits, err := g.Constraints.and(said.Capabilities[g.Capability])
-		if err == nil {
-			limits, err = limits.and(of.imposed)
-		}
+		one, err := s.grantOf(g, said.Capabilities[g.Capability])
 		if err != nil {
 			return nil, err
 		}
-		one := grantDraft{Name: of.Name, Operation: of.Operation, Location: of.Location, Constraints: limits}
-		for _, c := range of.needs {
-			one.Gives = append(one.Gives, c.String())
-		}
-		for _, c := range of.within {
-			one.Within = append(one.Within, c.String())
-		}
-		out.Capabilities = append(out.Capabilities, one)
+		out.Capabilities = append(out.Capabilities, *one)
 	}
 	slices.SortStableFunc(out.Capabilities, func(a, b grantDraft) int { return cmp.Compare(a.Name, b.Name) })
 	return out, nil
+}
+
+// grantOf returns a capability that is asked for, as it is granted within further limits.
+func (s *settings) grantOf(g *Grant, within Constraints) (*grantDraft, error) {
+	of := s.grant[g.Capability]
+	if of == nil {
+		return nil, refuse(invalidCaps, "there is no capability %s any more", g.Capability)
+	}
+	limits, err := g.Constraints.and(within)
+	if err == nil {
+		limits, err = limits.and(of.imposed)
+	}
+	if err != nil {
+		return nil, err
+	}
+	one := &grantDraft{Name: of.Name, Operation: of.Operation, Location: of.Location, Constraints: limits}
+	for _, c := range of.needs {
+		one.Gives = append(one.Gives, c.String())
+	}
+	for _, c := range of.within {
+		one.Within = append(one.Within, c.String())
+	}
+	return one, nil
+}
+
+// terms are digests, by their names, of what the capabilities would give that an agent asks for: who
+// looks at one approves that.
+func (s *settings) terms(asked []Grant) map[string]string {
+	all := map[string]string{}
+	for i := range asked {
+		if asked[i].Status == Pending {
+			all[asked[i].Capability] = s.termsOf(&asked[i])
+		}
+	}
+	return all
+}
+
+func (s *settings) termsOf(g *Grant) string {
+	one, err := s.grantOf(g, Constraints{})
+	if err != nil { // it would give nothing
+		return ""
+	}
+	sum := sha256.Sum256(encode(one))
+	return b64.EncodeToString(sum[:])
 }

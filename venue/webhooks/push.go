@@ -111,10 +111,15 @@ func pushesBy(auth tools.Authority, run string) string {
 
 var errNoPush = fault.New(fault.NotFound, "there is no such push of the run")
 
-// Check says what is wrong with a push, before there is a run to tell of.
-func (p *Pushes) Check(ctx context.Context, in Push) error {
+// Check says why [Pushes.Set] would not take a push now, before there is a run to tell of.
+func (p *Pushes) Check(ctx context.Context, auth tools.Authority, in Push) error {
 	in.ID = cmp.Or(in.ID, "-")
-	return p.check(ctx, &in)
+	if err := p.check(ctx, &in); err != nil {
+		return err
+	}
+	p.setting.Lock()
+	defer p.setting.Unlock()
+	return p.room(ctx, auth.Owner(), in.Run, pushesBy(auth, in.Run)+in.ID)
 }
 
 // Set has an address be told of a run of auth's owner, in place of the push of its id that
