@@ -250,12 +250,19 @@ type verdict struct {
 	Reason   string `json:"reason"`
 }
 
+// isAnswer reports whether data is meant as the answer to a request.
+func isAnswer(data json.RawMessage) bool {
+	var v struct {
+		Approval any `json:"approval"`
+	}
+	return json.Unmarshal(data, &v) == nil && v.Approval != nil
+}
+
 // answer answers a request that the task waits for, where the message is one data part that
 // says so. The gate decides who is a person.
 func (c *call) answer(msg *a2a.Message, rec *runs.Record) (answered bool, err error) {
 	raw, _ := msg.Parts[0].Data().(json.RawMessage)
-	var data map[string]any
-	if len(msg.Parts) != 1 || json.Unmarshal(raw, &data) != nil || data["approval"] == nil {
+	if len(msg.Parts) != 1 || !isAnswer(raw) {
 		return false, nil
 	}
 	var v verdict

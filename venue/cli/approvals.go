@@ -23,8 +23,8 @@ import (
 )
 
 type approvalsCmd struct {
-	List    approvalsListCmd    `cmd:"" help:"List the calls that wait for you."`
-	Show    approvalsShowCmd    `cmd:"" help:"Show a call that waits, whole."`
+	List    approvalsListCmd    `cmd:"" reads:"" help:"List the calls that wait for you."`
+	Show    approvalsShowCmd    `cmd:"" reads:"" help:"Show a call that waits, whole."`
 	Approve approvalsApproveCmd `cmd:"" help:"Allow a call that waits, once: its run goes on."`
 	Deny    approvalsDenyCmd    `cmd:"" help:"Refuse a call that waits: its run goes on without it."`
 }

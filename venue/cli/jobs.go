@@ -12,8 +12,8 @@ import (
 
 // jobsCmd is [runsCmd] for the runs that are no turns.
 type jobsCmd struct {
-	List jobsListCmd `cmd:"" help:"List jobs, tasks and orchestrations, the latest first."`
-	Show runsShowCmd `cmd:"" help:"Show a job: what it is, how it ended, and what came of it."`
+	List jobsListCmd `cmd:"" reads:"" help:"List jobs, tasks and orchestrations, the latest first."`
+	Show runsShowCmd `cmd:"" reads:"" help:"Show a job: what it is, how it ended, and what came of it."`
 	Wait jobsWaitCmd `cmd:"" help:"Wait until a job has ended, and show it; the status is 1 where it failed."`
 	Stop runsStopCmd `cmd:"" help:"Stop a job."`
 }

@@ -10,7 +10,7 @@ import (
 
 type tokenCmd struct {
 	Create tokenCreateCmd `cmd:"" help:"Make a token, and print it: nobody is told it again."`
-	List   tokenListCmd   `cmd:"" help:"List tokens: their names and times."`
+	List   tokenListCmd   `cmd:"" reads:"" help:"List tokens: their names and times."`
 	Revoke tokenRevokeCmd `cmd:"" help:"Revoke a token: it proves nothing from then on."`
 }
 
