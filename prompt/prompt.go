@@ -22,7 +22,7 @@ type Input struct {
 	Self     string            // DID that the agent acts as; told where Held is not empty
 	Held     []Delegation      // what others have delegated to it, as far as it holds now
 	Granted  []caps.Capability // what persons have granted for the task at hand, beside Caps
-	Asks     bool              // the owner is asked for what Caps lack
+	Asks     bool              // the owner is asked for what Caps lack, where they have any
 	Caps     caps.Set          // effective capabilities, disclosed last
 }
 
@@ -57,7 +57,7 @@ func System(in Input) string {
 	}
 	add(delegations(in))
 	add(grants(in.Granted))
-	if in.Asks {
+	if in.Asks && !in.Caps.IsEmpty() {
 		add(asks)
 	}
 	add(Disclosure(in.Caps))

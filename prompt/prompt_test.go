@@ -91,6 +91,7 @@ func TestSystem(t *testing.T) {
 		{"unrestricted: no section", func(in *prompt.Input) {
 			*in = prompt.Input{Identity: "You are Carol.", Caps: caps.Unrestricted()}
 		}, "You are Carol."},
+		{"who may do nothing asks nobody", func(in *prompt.Input) { *in = prompt.Input{Asks: true} }, prompt.Disclosure(caps.Set{})},
 		{"nothing at all but bounds", func(in *prompt.Input) { *in = prompt.Input{} }, prompt.Disclosure(caps.Set{})},
 		{"a date alone", func(in *prompt.Input) { *in = prompt.Input{Date: "2026-11-20", Caps: caps.Unrestricted()} }, "Current date: 2026-11-20."},
 	} {

@@ -44,7 +44,7 @@ type Agent struct {
 	// keeps none.
 	Last *atomic.Pointer[Briefing]
 
-	// Asks has every tool on offer: the owner is asked for what the capabilities lack.
+	// Asks has every tool on offer: the owner is asked for what the capabilities lack, where they have any.
 	Asks bool
 
 	// Granted returns what persons have granted for the task at hand, beside the agent's
@@ -193,7 +193,7 @@ func (r *Runner) refresh(ctx context.Context, last *Briefing, a *Agent, entries 
 func (a *Agent) offer(set, granted caps.Set) []Tool {
 	out := make([]Tool, 0, len(a.Tools))
 	for _, op := range a.Tools {
-		if a.Asks || op.CouldAllow(set) || op.CouldAllow(granted) {
+		if a.Asks && !set.IsEmpty() || op.CouldAllow(set) || op.CouldAllow(granted) {
 			out = append(out, offer(op))
 		}
 	}

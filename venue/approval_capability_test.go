@@ -222,4 +222,10 @@ func TestWhoAsksIsOfferedAllTools(t *testing.T) {
 		}
 		invoke(t, d.alice, "agent:delete", `{"agentId":"clerk","remove":true}`)
 	}
+	nothing := spec("nothing", "", "[]")
+	nothing.Tools, nothing.Ask = []string{"covia:write"}, new(true)
+	brief, err := create(t, d.alice, nothing).Brief(t.Context())
+	if err != nil || len(brief.Tools) != 0 {
+		t.Errorf("who may do nothing is offered %v, %v", brief.Tools, err)
+	}
 }

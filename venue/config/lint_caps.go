@@ -96,9 +96,13 @@ func (a *agentLint) number(c caps.Capability) string {
 	return strconv.Itoa(slices.IndexFunc(slices.Collect(specCaps(a.Spec).All()), c.Equal))
 }
 
-// bound finds agents that nothing bounds.
+// bound finds agents that nothing bounds, and those that ask in vain for more than nothing.
 func (a *agentLint) bound() {
-	if !a.capsOf(a.ID).IsUnrestricted() {
+	set := a.capsOf(a.ID)
+	if set.IsEmpty() && a.Ask != nil && *a.Ask {
+		a.warn("nobody is asked for what it lacks: whoever may do nothing at all is given nothing", "give it one capability, for example caps: [{with: w/notes, can: crud/read}]", "ask_for_capability")
+	}
+	if !set.IsUnrestricted() {
 		return
 	}
 	what := "everything that its user may"
