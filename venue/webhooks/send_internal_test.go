@@ -1,11 +1,15 @@
 package webhooks
 
-import "testing"
+import (
+	"testing"
+	"time"
+)
 
+// A pause is three times as long as the one before, give or take half of it.
 func TestPausesGrow(t *testing.T) {
-	for tries, most := range map[int]int{1: 8, 2: 23, 12: 5400, 1000: 5400} {
-		if d := pause(tries); d.Seconds() < float64(most)/3.1 || d.Seconds() > float64(most) {
-			t.Errorf("pause(%d) = %s, want at most %d s", tries, d, most)
+	for tries, about := range map[int]time.Duration{1: firstPause, 2: 3 * firstPause, 12: maxPause, 1000: maxPause} {
+		if d := pause(tries); d < about/2 || d > about*3/2+1 {
+			t.Errorf("pause(%d) = %s, want %s, give or take half of it", tries, d, about)
 		}
 	}
 }
