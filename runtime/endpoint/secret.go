@@ -93,7 +93,7 @@ func (e *AbsentError) Unwrap() error { return e.Err }
 
 // SecretsOf returns what reads the secrets that the settings of cfg name by a
 // reference, as they are at that moment: those of the venue by cfg.Secret. What is
-// not to be had is a [AbsentError] and a [runtime.SettingError]: of the setting,
+// not to be had is an [AbsentError] and a [runtime.SettingError]: of the setting,
 // with what stands in it after a colon.
 func SecretsOf(cfg runtime.ModelConfig) func(ctx context.Context, setting, ref string) (string, error) {
 	return func(ctx context.Context, setting, ref string) (string, error) {

@@ -109,7 +109,7 @@ func openNode(n node) (any, error) {
 	return parse(n)
 }
 
-// print prints what opened returns.
+// print prints what openNode returns.
 func (r renderer) print(ctx context.Context, v any, s showLimits, depth int) (string, error) {
 	vector := false
 	switch v := v.(type) {
@@ -153,7 +153,7 @@ func (r renderer) print(ctx context.Context, v any, s showLimits, depth int) (st
 	return r.frame(vector, parts, depth), nil
 }
 
-// printPart is a part of what is printed: its key, or "" in an array, and what opened returns of it.
+// printPart is a part of what is printed: its key, or "" in an array, and what openNode returns of it.
 type printPart struct {
 	key string
 	v   any

@@ -68,8 +68,7 @@ func Config(ctx context.Context, c *config.Config, user invoker, notes *store.Sp
 	return r.out, errors.Join(r.refused...)
 }
 
-// entry applies one entry. What is no refusal of it, such as that the store takes nothing more,
-// ends all.
+// entry applies one entry. Where time is up, or nobody knows what became of it, no other follows.
 func (r *room) entry(name string, apply func() error) {
 	if r.failed {
 		return
@@ -80,7 +79,7 @@ func (r *room) entry(name string, apply func() error) {
 	}
 	r.refused = append(r.refused, fmt.Errorf("apply %s: %w", name, err))
 	switch fault.Of(err) {
-	case fault.Failed, fault.Unknown, fault.Canceled, fault.Timeout:
+	case fault.Unknown, fault.Canceled, fault.Timeout:
 		r.failed = true
 	}
 }

@@ -139,7 +139,7 @@ type LateError struct {
 
 func (e *LateError) Error() string { return e.Err.Error() }
 
-// Unwrap returns for [errors.Is].
+// Unwrap is for [errors.Is].
 func (e *LateError) Unwrap() error { return e.Err }
 
 func isLate(err error) bool {

@@ -34,7 +34,7 @@ func (s *stream) Write(b []byte) (int, error) {
 	return s.ResponseWriter.Write(b)
 }
 
-// Unwrap returns for [http.ResponseController].
+// Unwrap is for [http.ResponseController].
 func (s *stream) Unwrap() http.ResponseWriter { return s.ResponseWriter }
 
 // listeners are the streams on which callers hear of what changes.

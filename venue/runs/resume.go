@@ -208,7 +208,7 @@ func (b *Book) resume(ctx context.Context, owner ucan.DID, rec *Record) (r *Run,
 	return cmp.Or(driven, r), err
 }
 
-// resumeAlone returns resume for who has the run alone. Where there is no room, the error is
+// resumeAlone is resume for who has the run alone. Where there is no room, the error is
 // [ErrTooMany], and the run goes on when there is.
 func (b *Book) resumeAlone(ctx context.Context, owner ucan.DID, rec *Record) (*Run, error) {
 	whole := withoutWatch(ctx)

@@ -37,7 +37,7 @@ func (a *statusWriter) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// Unwrap returns for [http.ResponseController].
+// Unwrap is for [http.ResponseController].
 func (a *statusWriter) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
 var errFault = fault.New(fault.Panic, "the venue failed inside: this is a fault of the venue, not of the request")
